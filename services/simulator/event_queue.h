@@ -31,6 +31,7 @@ enum class EventKind : uint8_t {
   kScheduled,      // `argument`: which of the changes that were planned.
   kSwitchDue,
   kPilotLooks,
+  kCommandServed,  // The first one that has arrived and waited.
   kServerCommand,  // The next one, in the order in which they were sent.
   kRefresh,        // The command reaches the worker; `argument`: iteration.
   kAbandon,        // Likewise.

@@ -38,7 +38,6 @@ void ServerLoad::Stop(Nanos now, uint32_t worker) {
 }
 
 Nanos ServerLoad::Serve(Nanos arrives, Nanos takes) {
-  if (takes == 0) return arrives;
   free_ = std::max(free_, arrives) + takes;
   return free_;
 }

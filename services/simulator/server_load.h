@@ -25,7 +25,8 @@ class ServerLoad {
   bool takes_time() const { return shares_ || copy_ > 0 || update_ > 0; }
 
   // A push, the request of a pull, or a closing arrives. Returns when it is
-  // served: those before it come first.
+  // served: those before it come first, also if it takes no time itself.
+  // Called in the order of arrival.
   Nanos ServePush(Nanos arrives, const PushPlan& plan) {
     const bool applied = plan.kind == PushPlan::Kind::kImmediate;
     return Serve(arrives, copy_ + (applied ? update_ : 0));

@@ -184,6 +184,7 @@ void VirtualCluster::LetServersFinish() {
   while (!servers_.front().idle()) {
     const TimedEvent event = queue_.Pop();
     if (event.kind != EventKind::kServerCommand &&
+        event.kind != EventKind::kCommandServed &&
         event.kind != EventKind::kServerAnswers) {
       continue;
     }
@@ -279,6 +280,8 @@ void VirtualCluster::Handle(const TimedEvent& event) {
       return LetPilotLook();
     case EventKind::kServerCommand:
       return ServerTakes(event.worker);
+    case EventKind::kCommandServed:
+      return ServerCarriesOut(event.worker);
     case EventKind::kServerAnswers:
       return ServerAnswers(event.worker);
     case EventKind::kRefresh:

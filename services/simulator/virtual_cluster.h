@@ -109,6 +109,7 @@ class VirtualCluster {
   void SendToServer(uint32_t server, const NumberedCommand& command);
   void Resend(const ResendCommands& resend);
   void ServerTakes(uint32_t server);
+  void ServerCarriesOut(uint32_t server);
   void BlockArrives(uint32_t id, const BlockAddress& address);
   void Acknowledge(uint32_t server, const PushedBlock& block);
   // The primary has done it: it has happened once its backup has it, and is

@@ -51,17 +51,19 @@ void VirtualCluster::Resend(const ResendCommands& resend) {
 void VirtualCluster::ServerTakes(uint32_t number) {
   VirtualServer& server = servers_[number];
   if (!server.has_command()) return;  // It was lost on its way.
-  // A closing is an update. What comes behind it waits for it.
-  if (!server.next_served.has_value()) {
-    server.next_served =
-        std::holds_alternative<CloseCommand>(server.next_command().command)
-            ? load_.ServeClosing(now_)
-            : now_;
+  // A closing is an update, in its place among the pushes and pulls. Commands
+  // that come behind it wait for it.
+  Nanos served = server.last_served().value_or(now_);
+  if (std::holds_alternative<CloseCommand>(server.next_command().command)) {
+    served = load_.ServeClosing(now_);
   }
-  if (*server.next_served > now_) {
-    return Send(EventKind::kServerCommand, number, *server.next_served);
-  }
-  server.next_served.reset();
+  if (served == now_) return ServerCarriesOut(number);
+  server.Await(served);
+  Send(EventKind::kCommandServed, number, served);
+}
+
+void VirtualCluster::ServerCarriesOut(uint32_t number) {
+  VirtualServer& server = servers_[number];
   if (Happens(spec_.faults.server_hangs)) server.Hang();
   if (server.hangs() || ServerDies(PrimaryOf(number))) return;
   Log(number, server.TakeCommand());

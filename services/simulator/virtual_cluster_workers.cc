@@ -84,20 +84,24 @@ void VirtualCluster::TakeGrant(const Grant& grant) {
 
 void VirtualCluster::Pull(uint32_t id) {
   VirtualWorker& worker = workers_[id];
+  Nanos closed = now_;
   for (const VirtualServer& server : servers_) {
-    if (server.dead() || server.closing() < worker.grant.closing) {
+    const auto there = server.ClosedAt(worker.grant.closing, now_);
+    if (server.dead() || !there.has_value()) {
       parked_.emplace_back(id, worker.generation);
       return;
     }
+    closed = std::max(closed, *there);
   }
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
   if (Happens(spec_.faults.worker_stuck)) {
     worker.iteration.work +=
         draws_.Delay(30 * absl::ToInt64Nanoseconds(spec_.run.lease));
   }
-  // A recorded time includes what the servers were busy with.
+  // A recorded time includes what the servers were busy with, but for the
+  // closing. Otherwise the closing is one of those before it.
   const Nanos served =
-      worker.iteration.pull.has_value() ? now_ : load_.ServePull(now_);
+      worker.iteration.pull.has_value() ? closed : load_.ServePull(now_);
   if (served == now_) return PullServed(id);
   Next(id, EventKind::kPullServed, served);
 }

@@ -13,7 +13,17 @@ NumberedCommand VirtualServer::TakeCommand() {
   CHECK(!hangs_ && !to_take_.empty());
   NumberedCommand command = std::move(to_take_.front());
   to_take_.pop_front();
+  if (!served_.empty()) served_.pop_front();
   return command;
+}
+
+std::optional<Nanos> VirtualServer::ClosedAt(Closing closing, Nanos now) const {
+  if (closing_ >= closing) return now;
+  for (size_t i = 0; i < served_.size(); ++i) {
+    const auto* close = std::get_if<CloseCommand>(&to_take_[i].command);
+    if (close != nullptr && close->closing >= closing) return served_[i];
+  }
+  return std::nullopt;
 }
 
 void VirtualServer::Perform(const NumberedCommand& command) {
@@ -29,6 +39,7 @@ void VirtualServer::Perform(const NumberedCommand& command) {
 void VirtualServer::Lose() {
   away_ = true;
   to_take_.clear();
+  served_.clear();
   to_answer_.clear();
 }
 

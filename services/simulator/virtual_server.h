@@ -49,17 +49,27 @@ class VirtualServer {
 
   // A command is under way to it, the one before arrives before it.
   void Send(const NumberedCommand& command) { to_take_.push_back(command); }
-  bool has_command() const { return !to_take_.empty(); }
+  bool has_command() const { return served_.size() < to_take_.size(); }
   // The next that arrives.  REQUIRES: has_command().
-  const NumberedCommand& next_command() const { return to_take_.front(); }
+  const NumberedCommand& next_command() const {
+    return to_take_[served_.size()];
+  }
+  // That one has arrived, and those before it and what else the server is busy
+  // with let it be served then.
+  void Await(Nanos served) { served_.push_back(served); }
+  // When the last of those is served; nullopt: none waits.
+  std::optional<Nanos> last_served() const {
+    return served_.empty() ? std::nullopt : std::optional(served_.back());
+  }
+  // When that closing has been carried out, at the earliest `now`; nullopt: it
+  // has not arrived.
+  std::optional<Nanos> ClosedAt(Closing closing, Nanos now) const;
+  // The first one that has not been taken, whether it had to wait or not.
   NumberedCommand TakeCommand();
-  // When that one is served, once it has arrived.
-  std::optional<Nanos> next_served = std::nullopt;
   // It is carried out.
   void Perform(const NumberedCommand& command);
-  // The number of the last one that was, and its last closing.
+  // The number of the last one that was.
   uint64_t performed() const { return performed_; }
-  Closing closing() const { return closing_; }
   // It is to be answered, after those before.
   void WillAnswer(const NumberedCommand& command) {
     to_answer_.push_back(command);
@@ -124,6 +134,8 @@ class VirtualServer {
   const int count_;
   const uint32_t blocks_;
   std::deque<NumberedCommand> to_take_;
+  // When those that wait are served: the first ones of `to_take_`.
+  std::deque<Nanos> served_;
   std::deque<NumberedCommand> to_answer_;
   uint64_t performed_ = 0;
   Closing closing_ = 0;

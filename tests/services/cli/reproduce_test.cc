@@ -149,9 +149,10 @@ TEST(RunReproduceTest, BspEndsFirstWhereAnUpdateTakesLong) {
                        "median")
         .value_or(0);
   };
-  // The paper has 6450 s for each of the others and 4350 s for BSP.
+  // Without scatter it is 1.76 s to 1.19 s, or 1.48, as the paper's 6450 s to
+  // 4350 s. BSP waits for the last of four, the others' server for the first.
   for (size_t rule = 1; rule < 4; ++rule) {
-    EXPECT_NEAR(seconds(rule) / seconds(0), 6450.0 / 4350, 0.15) << rule;
+    EXPECT_NEAR(seconds(rule) / seconds(0), 1.4, 0.08) << rule;
   }
 }
 
