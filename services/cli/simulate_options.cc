@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -349,6 +350,18 @@ absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
   return absl::OkStatus();
 }
 
+// Returns the share of the worker's iterations whose push or pull takes its
+// part of the link and the servers: those of which it was not recorded.
+double ShareNotRecorded(const DeviceSpec& device,
+                        std::optional<Nanos> RecordedIteration::*moment) {
+  if (device.recorded == nullptr) return 1;
+  const auto without = std::ranges::count_if(
+      *device.recorded,
+      [&](const RecordedIteration& of) { return !(of.*moment).has_value(); });
+  return static_cast<double>(without) /
+         static_cast<double>(device.recorded->size());
+}
+
 // Returns how long a whole iteration of a worker takes that waits for no other
 // one's push, if so many workers always push and pull at the same time.
 double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster,
@@ -360,13 +373,17 @@ double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster,
     return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
   };
   const ServerSpec& server = cluster.server;
-  return ToSeconds(worker.device.iteration) +
+  const double pull = std::max(takes(worker.link.bytes_per_second),
+                               crowd * takes(server.link_bytes_per_second)) +
+                      crowd * takes(server.copy_bytes_per_second);
+  const double update =
+      takes(server.apply_bytes_per_second) + ToSeconds(server.update);
+  const DeviceSpec& device = worker.device;
+  return ToSeconds(device.iteration) +
          kLatenciesPaid * ToSeconds(worker.link.latency) +
-         2 * std::max(takes(worker.link.bytes_per_second),
-                      crowd * takes(server.link_bytes_per_second)) +
-         crowd *
-             (2 * takes(server.copy_bytes_per_second) +
-              takes(server.apply_bytes_per_second) + ToSeconds(server.update));
+         ShareNotRecorded(device, &RecordedIteration::pull) * pull +
+         ShareNotRecorded(device, &RecordedIteration::push) *
+             (pull + crowd * update);
 }
 
 absl::Status CheckLease(const SimulateFlags& flags,

@@ -35,6 +35,12 @@ SimulateOptions Parse(const std::string& arguments) {
   return options.value_or(SimulateOptions());
 }
 
+std::string Refused(const std::string& arguments) {
+  const absl::Status status = ParseSimulateOptions(Typed(arguments)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << arguments << ": " << status;
+  return std::string(status.message());
+}
+
 std::vector<double> TimesOf(const SimulateOptions& options) {
   std::vector<double> times;
   for (const WorkerSpec& worker : options.cluster.workers) {
@@ -200,6 +206,31 @@ TEST(SimulateOptionsTest, ATraceBringsItsWorkers) {
   EXPECT_EQ(workers[2].device.offset, 1u);
   EXPECT_THAT(TimesOf(options), ElementsAre(0.03, 0.02, 0.03, 0.02));
   EXPECT_THAT(Parse(absl::StrCat("--trace ", path)).cluster.workers, SizeIs(2));
+}
+
+// What was recorded of the link and the servers is not counted again.
+TEST(SimulateOptionsTest, ARecordingTakesNothingOfLinksAndServers) {
+  const TestFolder folder;
+  const auto trace = [&](const std::string& moments) {
+    const std::string path = folder.Path("trace.jsonl");
+    std::ofstream(path) << R"({"worker":"a","compute":0.001,"samples":32)"
+                        << moments << "}\n";
+    return absl::StrCat("--trace ", path, " ");
+  };
+  constexpr char kSlow[] =
+      "--model-bytes 1G --bandwidth 1M --server-bandwidth 1M "
+      "--server-copy-rate 1M --server-apply-rate 1M --server-update-time 1h";
+  const std::string whole = trace(R"(,"push":0.01,"pull":0.01)");
+  Parse(absl::StrCat(whole, kSlow));
+  // It makes a thousand pushes a second, however slow those are.
+  EXPECT_THAT(
+      Refused(absl::StrCat(whole, kSlow, " --lease 1h --duration 2000000s")),
+      HasSubstr("more than 1000000000 pushes"));
+  for (const char* const part : {"", R"(,"push":0.01)", R"(,"pull":0.01)"}) {
+    EXPECT_THAT(Refused(absl::StrCat(trace(part), kSlow)),
+                HasSubstr("for an iteration"))
+        << part;
+  }
 }
 
 struct BadInput {
