@@ -45,6 +45,13 @@ struct OutgoingFrame {
   size_t place = 0;  // Of a block, among the server's.
 };
 
+// One exchange of a link, as a new stream would begin it again.
+struct BegunExchange {
+  uint64_t number = 0;
+  uint32_t streams = 1;  // Which its frames are dealt out to.
+  std::vector<OutgoingFrame> frames;
+};
+
 // Whether a stream that ended with `status`, which is not OK, may go on as a
 // new one: connections break with UNAVAILABLE, INTERNAL, CANCELLED and UNKNOWN,
 // a server that stops or was replaced says UNAVAILABLE, and one that was
@@ -141,12 +148,7 @@ class ParameterLink {
  private:
   using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-  // One exchange, as a new stream would begin it again.
-  struct Begun {
-    uint64_t number = 0;
-    uint32_t streams = 1;  // Which its frames are dealt out to.
-    std::vector<OutgoingFrame> frames;
-  };
+  using Begun = BegunExchange;
   using Streams = std::vector<std::unique_ptr<Stream>>;
 
   // To `address_`.
