@@ -28,13 +28,10 @@ class Browser:
     """One window. `scratch` gets its profile."""
 
     def __init__(self, scratch, width=1400, height=1000):
-        self.driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "HOME": str(scratch)})
         self.session = None
+        port = self.start_driver(scratch)
         try:
-            self.url = f"http://127.0.0.1:{self.read_port()}"
+            self.url = f"http://127.0.0.1:{port}"
             # As root Chromium has no sandbox. It opens this program's page alone.
             flags = ["--headless=new", "--no-sandbox", "--disable-gpu",
                      "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -48,12 +45,23 @@ class Browser:
             self.close()
             raise
 
-    def read_port(self):
-        for line in self.driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                return int(found[1])
-        raise AssertionError("chromedriver has ended")
+    def start_driver(self, scratch):
+        """Its port, which has to be free for IPv4 and IPv6: where it is not,
+        it ends at once."""
+        said = []
+        for _ in range(10):
+            self.driver = subprocess.Popen(
+                ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True,
+                env={**os.environ, "HOME": str(scratch)})
+            for line in self.driver.stdout:
+                said.append(line)
+                found = re.search(r"started successfully on port (\d+)", line)
+                if found:
+                    return int(found[1])
+            self.driver.stdout.close()
+            self.driver.wait(timeout=LONG)
+        raise AssertionError("chromedriver has ended: " + "".join(said))
 
     def ask(self, method, path, body=None):
         request = urllib.request.Request(
