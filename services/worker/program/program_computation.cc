@@ -201,6 +201,7 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
 void ProgramComputation::OrderEarly(const v1::Grant& grant,
                                     const StepOrder& order) {
   if (abandoned_.has_value() || step_.has_value() || !broken().ok()) return;
+  if (life_.gone()) return;  // Before the step.
   std::string frames;
   telling_ = BeginStep(grant, order, [&frames](absl::string_view frame) {
     frames.append(frame.data(), frame.size());

@@ -39,7 +39,8 @@ class ProgramLife {
   // For threads that must not wait for how a program ended: UNAVAILABLE if it
   // has gone, and the next Send() says more.
   absl::Status Tell(absl::string_view frame, const ProgramPatience& patience);
-  // For them as well: as ProgramConnection::SendAtOnce().
+  // For them as well: as ProgramConnection::gone() and SendAtOnce().
+  bool gone() const { return connection_->gone(); }
   void SendAtOnce(absl::string_view frames);
   // The program's next frame, but for `failed`.
   absl::StatusOr<ProgramFrame> Receive(const ProgramPatience& patience,

@@ -96,8 +96,8 @@ TEST_F(ConnectionsTest, BlocksAreDealtOutToThem) {
     PullAll();
   }
   EXPECT_THAT(first_->PushedByStreams(),
-              UnorderedElementsAre(ElementsAre(0, 2, 4, 0, 2, 4),
-                                   ElementsAre(1, 3, 1, 3)));
+              UnorderedElementsAre(ElementsAre(4, 2, 0, 4, 2, 0),
+                                   ElementsAre(3, 1, 3, 1)));
 }
 
 TEST_F(ConnectionsTest, OneIsAsItAlwaysWas) {
@@ -107,7 +107,7 @@ TEST_F(ConnectionsTest, OneIsAsItAlwaysWas) {
   EXPECT_TRUE(client_->FinishPush().ok());
   PullAll();
   EXPECT_THAT(first_->PushedByStreams(),
-              ElementsAre(ElementsAre(0, 1, 2, 3, 4)));
+              ElementsAre(ElementsAre(4, 3, 2, 1, 0)));
 }
 
 // With more of them than blocks some have nothing to do but their pulls' ends.
