@@ -115,6 +115,16 @@ class ProgramWorkerTest : public testing::Test {
     program.ExpectWeights(3);
   }
 
+  // Up to where the second grant can come.
+  std::unique_ptr<PlayedProgram> BeginJobAndStep() {
+    auto program = BeginJob();
+    Send(GrantOf(1, 0, 32));
+    TakeStep(*program);
+    program->SayDone(1, 1, 32);
+    session_->Expect(Kind::kPushDone);
+    return program;
+  }
+
   v1::Failed ExpectFailed(absl::StatusCode code) {
     v1::Failed failed = session_->Expect(Kind::kFailed).failed();
     EXPECT_EQ(failed.code(), static_cast<int>(code)) << failed.message();
@@ -511,11 +521,7 @@ TEST_F(ProgramWorkerTest, OfAStreamSamplesAreOnlyCounted) {
 // worker has the job again.
 TEST_F(ProgramWorkerTest, AProgramThatDiesIsToldAndAnotherOneHasTheJob) {
   for (int life = 1; life <= 20; ++life) {
-    auto program = BeginJob();
-    Send(GrantOf(1, 0, 32));
-    TakeStep(*program);
-    program->SayDone(1, 1, 32);
-    session_->Expect(Kind::kPushDone);
+    auto program = BeginJobAndStep();
     Send(GrantOf(2, 32, 64));
     TakeStep(*program);
     // Also with a part of its push on its way.
@@ -533,11 +539,7 @@ TEST_F(ProgramWorkerTest, AProgramThatDiesIsToldAndAnotherOneHasTheJob) {
 // The thread that hears of the grant may find that out first.
 TEST_F(ProgramWorkerTest, AProgramThatDiesBetweenStepsIsToldToo) {
   for (int life = 1; life <= 20; ++life) {
-    auto program = BeginJob();
-    Send(GrantOf(1, 0, 32));
-    TakeStep(*program);
-    program->SayDone(1, 1, 32);
-    session_->Expect(Kind::kPushDone);
+    auto program = BeginJobAndStep();
     if (life % 2 == 0) program->Close();
     Send(GrantOf(2, 32, 64));
     if (life % 2 != 0) program->Close();
