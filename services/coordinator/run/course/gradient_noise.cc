@@ -1,11 +1,28 @@
 #include "services/coordinator/run/course/gradient_noise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace paceline {
 namespace {
 
 constexpr double kSmoothing = 0.999;
+
+template <class Update>
+double MedianOf(const std::vector<Update>& updates,
+                double GradientNoise::*what) {
+  std::vector<double> values;
+  values.reserve(updates.size());
+  for (const Update& update : updates) values.push_back(update.noise.*what);
+  const auto middle =
+      values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace
 
@@ -29,15 +46,33 @@ std::optional<GradientNoise> EstimateNoise(
 }
 
 void SmoothedNoise::Add(double samples, const GradientNoise& noise) {
-  const double kept = std::pow(kSmoothing, samples / batch_size_);
-  ++updates_;
+  if (const auto usual = mean()) return Count({samples, noise}, *usual);
+  first_.push_back({samples, noise});
+  if (static_cast<int64_t>(first_.size()) < kEnough) return;
+  const GradientNoise usual{MedianOf(first_, &GradientNoise::square),
+                            MedianOf(first_, &GradientNoise::variance)};
+  for (const Update& update : std::exchange(first_, {})) Count(update, usual);
+}
+
+void SmoothedNoise::Count(const Update& update, const GradientNoise& usual) {
+  const double kept = std::pow(kSmoothing, update.samples / batch_size_);
+  // Where there was no noise there is no measure of it.
+  const double variance = usual.variance > 0
+                              ? kMost * usual.variance
+                              : std::numeric_limits<double>::infinity();
+  // Its noise is part of how large the mean of a batch looks.
+  const double square =
+      kMost * std::abs(usual.square) + variance / update.samples;
+  const auto add = [kept](double& sum, double value, double most) {
+    sum = kept * sum + (1 - kept) * std::clamp(value, -most, most);
+  };
+  add(sum_.square, update.noise.square, square);
+  add(sum_.variance, update.noise.variance, variance);
   weight_ = kept * weight_ + (1 - kept);
-  sum_.square = kept * sum_.square + (1 - kept) * noise.square;
-  sum_.variance = kept * sum_.variance + (1 - kept) * noise.variance;
 }
 
 std::optional<GradientNoise> SmoothedNoise::mean() const {
-  if (updates_ < kEnough) return std::nullopt;
+  if (weight_ == 0) return std::nullopt;
   return GradientNoise{sum_.square / weight_, sum_.variance / weight_};
 }
 

@@ -156,6 +156,36 @@ TEST(SmoothedNoiseTest, ForgetsByBatches) {
   }
 }
 
+// Before there are enough updates, with them, and later.
+TEST(SmoothedNoiseTest, OneUpdateThatWentAstrayIsNotBelieved) {
+  for (const int astray : {0, 7, 19, 500}) {
+    SmoothedNoise noise(32);
+    for (int i = 0; i < 1'000; ++i) {
+      noise.Add(
+          32, i == astray ? GradientNoise{-1e12, 1e12} : GradientNoise{1, 10});
+    }
+    EXPECT_NEAR(noise.mean()->variance, 10, 0.3) << astray;
+    EXPECT_NEAR(noise.mean()->square, 1, 0.05) << astray;
+  }
+}
+
+TEST(SmoothedNoiseTest, WhatHasBecomeUsualIsBelieved) {
+  SmoothedNoise noise(32);
+  for (int i = 0; i < 1'000; ++i) noise.Add(32, {1, 10});
+  int updates = 0;
+  for (; noise.mean()->variance < 5'000; ++updates) noise.Add(32, {1e3, 1e4});
+  EXPECT_GT(noise.mean()->square, 400);
+  EXPECT_LT(updates, 1'200);
+  EXPECT_GT(updates, 100);
+}
+
+TEST(SmoothedNoiseTest, NoiseMayFollowNone) {
+  SmoothedNoise noise(32);
+  for (int i = 0; i < 100; ++i) noise.Add(32, {1, 0});
+  for (int i = 0; i < 3'000; ++i) noise.Add(32, {1, 10});
+  EXPECT_NEAR(noise.mean()->variance, 10, 1);
+}
+
 TEST(GradientNoiseTest, AGradientThatCannotBeToldFromNoneHasNoScale) {
   EXPECT_EQ((GradientNoise{2, 10}.Scale()), 5);
   EXPECT_EQ((GradientNoise{0, 10}.Scale()), std::nullopt);
