@@ -24,17 +24,22 @@ constexpr double kLeast = 1e-20;
 // Eight floats at a time, in four sums that do not wait for each other.
 using Floats = float __attribute__((vector_size(32)));
 using Words = uint32_t __attribute__((vector_size(32)));
-using Halves = uint16_t __attribute__((vector_size(16)));
 constexpr size_t kWidth = 8;
 constexpr size_t kSums = 4;
 constexpr size_t kStep = kWidth * kSums;
+using Sums = std::array<Floats, kSums>;
 
+// An array of a type: what AddStep() adds are the squares of the kStep elements
+// at `bytes`.
 struct OfF32 {
   static constexpr size_t kBytes = 4;
-  static Floats Load(const char* bytes) {
-    Floats floats;
-    std::memcpy(&floats, bytes, sizeof(floats));
-    return floats;
+  static void AddStep(const char* bytes, Sums& sums) {
+    for (Floats& sum : sums) {
+      Floats floats;
+      std::memcpy(&floats, bytes, sizeof(floats));
+      sum += floats * floats;
+      bytes += sizeof(floats);
+    }
   }
   static double One(const char* bytes) {
     float value;
@@ -45,11 +50,17 @@ struct OfF32 {
 
 struct OfBF16 {
   static constexpr size_t kBytes = 2;
-  static Floats Load(const char* bytes) {
-    Halves halves;
-    std::memcpy(&halves, bytes, sizeof(halves));
-    const Words words = __builtin_convertvector(halves, Words) << 16;
-    return std::bit_cast<Floats>(words);
+  // Two elements a word: each is the upper half of its float.
+  static void AddStep(const char* bytes, Sums& sums) {
+    for (size_t i = 0; i < kSums; i += 2) {
+      Words words;
+      std::memcpy(&words, bytes, sizeof(words));
+      const auto low = std::bit_cast<Floats>(words << 16);
+      const auto high = std::bit_cast<Floats>(words & 0xffff0000u);
+      sums[i] += low * low;
+      sums[i + 1] += high * high;
+      bytes += sizeof(words);
+    }
   }
   static double One(const char* bytes) {
     uint16_t half;
@@ -72,14 +83,11 @@ double Exactly(const char* bytes, size_t count) {
 // The same, faster.
 template <class Of>
 double OfChunk(const char* bytes, size_t count) {
-  std::array<Floats, kSums> sums;
-  for (Floats& sum : sums) sum = Floats{} + kFloor;
+  Sums sums;
+  for (Floats& eight : sums) eight = Floats{} + kFloor;
   size_t i = 0;
   for (; i + kStep <= count; i += kStep) {
-    for (size_t j = 0; j < kSums; ++j) {
-      const Floats floats = Of::Load(bytes + (i + j * kWidth) * Of::kBytes);
-      sums[j] += floats * floats;
-    }
+    Of::AddStep(bytes + i * Of::kBytes, sums);
   }
   double sum = -static_cast<double>(kFloor) * kStep;
   for (const Floats& eight : sums) {

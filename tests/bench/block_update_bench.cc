@@ -186,5 +186,46 @@ void BM_PushOverPlain(benchmark::State& state) {
 }
 BENCHMARK(BM_PushOverPlain)->ArgName("cold")->Arg(kHot)->Arg(kCold);
 
+// What the norm of the gradients costs beside the look for values that are not
+// finite, whose place it takes: `share` of the time of a push with momentum.
+void BM_NormShare(benchmark::State& state) {
+  using Clock = std::chrono::steady_clock;
+  const auto dtype = static_cast<DType>(state.range(0));
+  const auto shard = MakeShard("sgd:momentum=0.9");
+  std::vector<char> bytes(EncodedSize(dtype, kSize));
+  ConvertFromF32(dtype, GradientOf(0, kHot), kSize, bytes.data());
+  const Payload gradient(absl::string_view(bytes.data(), bytes.size()));
+  Clock::duration look{0}, norm{0}, pushed{0};
+  int64_t iteration = 0;
+  for (auto _ : state) {
+    PushBlock push{.incarnation = 1,
+                   .iteration = ++iteration,
+                   .samples = kBatchSize,
+                   .rate = kRate};
+    for (push.block = 0; push.block < kBlocks; ++push.block) {
+      const auto begin = Clock::now();
+      benchmark::DoNotOptimize(gradient.AllFinite(dtype));
+      const auto looked = Clock::now();
+      benchmark::DoNotOptimize(gradient.SquareSum(dtype));
+      const auto summed = Clock::now();
+      CHECK(shard->Push(push, gradient, dtype).ok());
+      look += looked - begin;
+      norm += summed - looked;
+      pushed += Clock::now() - summed;
+    }
+  }
+  const auto seconds = [](Clock::duration of) {
+    return std::chrono::duration<double>(of).count();
+  };
+  state.counters["share"] = (seconds(norm) - seconds(look)) / seconds(pushed);
+  state.counters["look"] = seconds(look) / seconds(pushed);
+}
+BENCHMARK(BM_NormShare)
+    ->ArgName("dtype")
+    ->Arg(static_cast<int64_t>(DType::kF32))
+    ->Arg(static_cast<int64_t>(DType::kBF16))
+    ->Arg(static_cast<int64_t>(DType::kF16))
+    ->Arg(static_cast<int64_t>(DType::kInt8));
+
 }  // namespace
 }  // namespace paceline
