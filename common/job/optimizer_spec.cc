@@ -49,6 +49,9 @@ constexpr absl::string_view kDelay = "delay";
 // More updates than a run has workers.
 constexpr int64_t kMostDelay = 10'000;
 
+constexpr absl::string_view kCorrection = "correction";
+constexpr absl::string_view kHeloco = "heloco";
+
 constexpr absl::string_view kNoDecay = "no_decay";
 constexpr absl::string_view kNormsAndBiases = "norms_and_biases";
 
@@ -65,6 +68,7 @@ std::vector<absl::string_view> KeysOf(Kind kind) {
     keys.push_back(kTotalMomentum);
     keys.push_back("nesterov");
     keys.push_back(kDelay);
+    keys.push_back(kCorrection);
   }
   keys.push_back(kNoDecay);
   return keys;
@@ -117,6 +121,9 @@ absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
   spec.nesterov = nesterov == 1;
   PACELINE_ASSIGN_OR_RETURN(
       spec.delay, parameters.Whole(kDelay, /*fallback=*/1, 1, kMostDelay));
+  PACELINE_ASSIGN_OR_RETURN(const size_t correction,
+                            parameters.Choice(kCorrection, {"none", kHeloco}));
+  spec.heloco = correction == 1;
   PACELINE_ASSIGN_OR_RETURN(
       const size_t no_decay,
       parameters.Choice(kNoDecay, {"none", kNormsAndBiases}));
@@ -140,11 +147,13 @@ std::optional<double> TotalMomentum(const OptimizerSpec& spec) {
 
 std::string WithoutStaleness(const std::string& text) {
   absl::StatusOr<OptimizerSpec> spec = ParseOptimizerSpec(text);
-  if (!spec.ok() || (!spec->momentum_by_staleness && spec->delay == 1)) {
+  if (!spec.ok() ||
+      (!spec->momentum_by_staleness && spec->delay == 1 && !spec->heloco)) {
     return text;
   }
   spec->momentum_by_staleness = false;
   spec->delay = 1;
+  spec->heloco = false;
   return FormatOptimizerSpec(*spec);
 }
 
@@ -185,6 +194,12 @@ absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
         "optimizer: a delay needs nesterov=true and a momentum that is not "
         "auto");
   }
+  if (spec.heloco && (spec.kind != Kind::kSgd || spec.momentum == 0 ||
+                      spec.momentum_by_staleness)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("optimizer: ", kCorrection, "=", kHeloco,
+                     " needs a momentum above 0 that is not auto"));
+  }
   if (spec.no_decay_of_norms_and_biases && spec.weight_decay == 0) {
     return absl::InvalidArgumentError(
         "optimizer: no_decay needs a weight_decay above 0");
@@ -218,6 +233,7 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
     fields.push_back("nesterov=true");
   }
   if (spec.delay > 1) fields.push_back(absl::StrCat(kDelay, "=", spec.delay));
+  if (spec.heloco) fields.push_back(absl::StrCat(kCorrection, "=", kHeloco));
   if (spec.no_decay_of_norms_and_biases) {
     fields.push_back(absl::StrCat(kNoDecay, "=", kNormsAndBiases));
   }

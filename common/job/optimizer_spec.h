@@ -27,6 +27,10 @@ struct OptimizerSpec {
   // then moves the weights (delayed Nesterov). 1: each. From 1 to 10,000; more
   // than 1 needs nesterov, and a momentum of its own.
   int64_t delay = 1;
+  // kSgd: a push that is applied as it arrives is turned towards the momentum
+  // before, where it lies too far from it (HeLoCo's correction). Needs a
+  // momentum of its own.
+  bool heloco = false;
   // Added to the gradient (kSgd, kAdam), or shrinking the weights by itself
   // (kAdamW). In [0, 1].
   double weight_decay = 0;
@@ -46,7 +50,7 @@ struct OptimizerSpec {
 // "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0" or "adamw:" with the
 // same keys, all with "no_decay=norms_and_biases"; what is left out keeps its
 // default, as in plain "sgd". "momentum=auto" is momentum_by_staleness, at
-// "total_momentum=0.9" if that is not given.
+// "total_momentum=0.9" if that is not given, and "correction=heloco" is heloco.
 // INVALID_ARGUMENT, saying what is allowed, for anything else.
 absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
 
@@ -58,8 +62,8 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec);
 std::optional<double> TotalMomentum(const OptimizerSpec& spec);
 
 // Returns `text` with the total in place of "momentum=auto" and without a
-// delay, for who takes steps of its own and knows nothing of the job's
-// staleness. What ParseOptimizerSpec() refuses stays as it is.
+// delay or a correction, for who takes steps of its own and knows nothing of
+// the job's staleness. What ParseOptimizerSpec() refuses stays as it is.
 std::string WithoutStaleness(const std::string& text);
 
 // Returns what a checkpoint calls the arrays that the optimizer keeps beside

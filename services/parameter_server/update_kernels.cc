@@ -1,6 +1,7 @@
 #include "services/parameter_server/update_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -21,6 +22,9 @@ namespace {
 
 // Of DC-ASGD-a, as published.
 constexpr float kMeanSquareEpsilon = 1e-7f;
+
+// Sums that do not wait for each other, so that they can be vectors.
+constexpr size_t kSums = 16;
 
 float Load(const char* floats, size_t i) {
   float value;
@@ -157,6 +161,39 @@ void CompensateDelayAdaptively(float lambda, const float* now,
     const float scaled =
         lambda / std::sqrt(mean_square[i] + kMeanSquareEpsilon);
     gradient[i] = g + scaled * g * g * (now[i] - then[i]);
+  }
+}
+
+void AddAlignment(const char* gradient, const float* momentum, size_t count,
+                  AlignmentSums& sums) {
+  // As doubles: no square of a float is too large or too small for one.
+  std::array<double, kSums> dot = {};
+  std::array<double, kSums> of_gradient = {};
+  std::array<double, kSums> of_momentum = {};
+  const auto add = [&](size_t i, size_t k) {
+    const double g = Load(gradient, i);
+    const double v = momentum[i];
+    dot[k] += g * v;
+    of_gradient[k] += g * g;
+    of_momentum[k] += v * v;
+  };
+  size_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (size_t k = 0; k < kSums; ++k) add(i + k, k);
+  }
+  for (; i < count; ++i) add(i, 0);
+  for (size_t k = 0; k < kSums; ++k) {
+    sums.dot += dot[k];
+    sums.gradient_square += of_gradient[k];
+    sums.momentum_square += of_momentum[k];
+  }
+}
+
+void TurnGradient(float keep, float along, const char* gradient,
+                  const float* momentum, size_t count, float* turned) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    turned[i] = keep * Load(gradient, i) + along * momentum[i];
   }
 }
 

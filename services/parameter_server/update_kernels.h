@@ -105,6 +105,21 @@ void CompensateDelayAdaptively(float lambda, const float* now,
                                const float* then, const float* mean_square,
                                size_t count, float* gradient);
 
+// How a gradient g lies to a momentum v, of the elements added up so far.
+struct AlignmentSums {
+  double dot = 0;  // g . v
+  double gradient_square = 0;
+  double momentum_square = 0;
+};
+
+// Adds `count` elements to `sums`.
+void AddAlignment(const char* gradient, const float* momentum, size_t count,
+                  AlignmentSums& sums);
+
+// turned = keep * gradient + along * momentum. `turned` overlaps neither.
+void TurnGradient(float keep, float along, const char* gradient,
+                  const float* momentum, size_t count, float* turned);
+
 // sum = factor * gradient: the first arrival, so that no pass zeroes the sum.
 void BeginSum(float factor, const char* gradient, size_t count, float* sum);
 

@@ -1,12 +1,12 @@
 #include "services/parameter_server/update_rule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "common/check.h"
 #include "common/tensor/square_sum.h"
-#include "services/parameter_server/update_kernels.h"
 
 namespace paceline {
 namespace {
@@ -24,14 +24,16 @@ Arrays From(State& state, size_t i) {
 // squares were added up.
 constexpr size_t kTile = 512;
 
-// Runs update(gradient, count, in, out) over the whole block; adds the squares
-// of the gradient to `square`, if there is one.
+// Runs update(gradient, count, in, out) over the whole block, for at most
+// `most` elements at once; adds the squares of the gradient to `square`, if
+// there is one.
 template <class Kernel>
 void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
-                BlockState& next, Kernel update, double* square = nullptr) {
+                BlockState& next, Kernel update, double* square = nullptr,
+                size_t most = std::numeric_limits<size_t>::max()) {
   CHECK(gradient.size() == EncodedSize(dtype, current.size()));
   gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
-    const size_t tile = square == nullptr ? count : kTile;
+    const size_t tile = square == nullptr ? std::min(most, count) : kTile;
     for (size_t done = 0; done < count; done += tile) {
       const char* const some = floats + done * sizeof(float);
       const size_t now = std::min(tile, count - done);
@@ -43,6 +45,25 @@ void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
              From<StateOut>(next, first + done));
     }
   });
+}
+
+// The same with the gradient turned before.
+template <class Kernel>
+void ForEachTurned(const MomentumTurn& turn, const Payload& gradient,
+                   DType dtype, const BlockState& current, BlockState& next,
+                   Kernel update, double* square) {
+  if (turn.nothing()) {
+    return ForEachRun(gradient, dtype, current, next, update, square);
+  }
+  alignas(64) std::array<float, kTile> turned;
+  ForEachRun(
+      gradient, dtype, current, next,
+      [&](const char* floats, size_t count, StateIn in, StateOut out) {
+        TurnGradient(turn.keep, turn.along, floats, in.first, count,
+                     turned.data());
+        update(reinterpret_cast<const char*>(turned.data()), count, in, out);
+      },
+      square, kTile);
 }
 
 }  // namespace
@@ -57,7 +78,8 @@ Contribution UpdateRule::Immediate(uint32_t samples, float weight,
   return {.samples = static_cast<double>(samples),
           .strength = double{weight} * samples / batch_size_,
           .gradient_scale = 1,
-          .rate = rate};
+          .rate = rate,
+          .alone = true};
 }
 
 Contribution UpdateRule::Round(uint64_t samples, double rate) const {
@@ -110,6 +132,21 @@ void UpdateRule::ApplyGradient(const TensorTuning& tuning,
   }
 }
 
+MomentumTurn UpdateRule::TurnOf(const Contribution& contribution,
+                                const SgdTerms& terms, const Payload& gradient,
+                                DType dtype, const BlockState& current) const {
+  if (!optimizer_.heloco || !contribution.alone || !(terms.gradient > 0)) {
+    return {};
+  }
+  AlignmentSums sums;
+  gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
+    AddAlignment(floats, current.slot(0) + first, count, sums);
+  });
+  // The paper's momentum is a mean, and this one a sum with the same memory.
+  return TurnTowardsMomentum(
+      sums, {.gradient = terms.gradient, .momentum = 1.0 - terms.momentum});
+}
+
 void UpdateRule::ApplySgd(const TensorTuning& tuning,
                           const Contribution& contribution,
                           const Payload& gradient, DType dtype,
@@ -122,13 +159,15 @@ void UpdateRule::ApplySgd(const TensorTuning& tuning,
       .momentum = static_cast<float>(
           contribution.momentum.value_or(optimizer_.momentum)),
       .rate = static_cast<float>(contribution.rate * tuning.rate_factor)};
+  const MomentumTurn turn =
+      TurnOf(contribution, terms, gradient, dtype, current);
   if (optimizer_.delay > 1) {
     const auto delay = static_cast<uint64_t>(optimizer_.delay);
     const float share = 1.0f / static_cast<float>(delay);
     const bool last = (current.steps() + 1) % delay == 0;
     const auto delayed = last ? DelayedNesterovUpdate : GatherForNesterov;
-    return ForEachRun(
-        gradient, dtype, current, next,
+    return ForEachTurned(
+        turn, gradient, dtype, current, next,
         [&](const char* floats, size_t count, StateIn in, StateOut out) {
           delayed(terms, share, floats, count, in, out);
         },
@@ -137,8 +176,8 @@ void UpdateRule::ApplySgd(const TensorTuning& tuning,
   const auto kernel = optimizer_.nesterov       ? NesterovUpdate
                       : optimizer_.momentum > 0 ? MomentumUpdate
                                                 : SgdUpdate;
-  ForEachRun(
-      gradient, dtype, current, next,
+  ForEachTurned(
+      turn, gradient, dtype, current, next,
       [&](const char* floats, size_t count, StateIn in, StateOut out) {
         kernel(terms, floats, count, in, out);
       },

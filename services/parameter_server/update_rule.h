@@ -9,6 +9,8 @@
 #include "common/tensor/payload.h"
 #include "common/tensor/tensor_kind.h"
 #include "services/parameter_server/block_state.h"
+#include "services/parameter_server/momentum_alignment.h"
+#include "services/parameter_server/update_kernels.h"
 
 namespace paceline {
 
@@ -26,6 +28,8 @@ struct Contribution {
   // Of this update, in [0, 1); nothing, or an optimizer that has none: the
   // optimizer's.
   std::optional<double> momentum = std::nullopt;
+  // A push by itself, which may be stale; not what a round has gathered.
+  bool alone = false;
 };
 
 // What a tensor has of its own.
@@ -87,7 +91,8 @@ class UpdateRule {
 
   // Writes the state after the update; `next` may be `current`.
   //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v. With a delay of N the
-  //   block's updates N, 2 N, ... are those that move the momentum.
+  //   block's updates N, 2 N, ... are those that move the momentum. With HeLoCo
+  //   the g of a push that is applied alone is turned towards v before.
   //   Adam, AdamW: moments take g itself; s multiplies the step and the
   //   decoupled decay.
   // REQUIRES: `gradient` has current.size() elements.
@@ -109,6 +114,10 @@ class UpdateRule {
                            BlockState& next);
 
  private:
+  // What HeLoCo makes of the gradient; nothing where it makes nothing of it.
+  MomentumTurn TurnOf(const Contribution& contribution, const SgdTerms& terms,
+                      const Payload& gradient, DType dtype,
+                      const BlockState& current) const;
   void ApplySgd(const TensorTuning& tuning, const Contribution& contribution,
                 const Payload& gradient, DType dtype, const BlockState& current,
                 BlockState& next, double* square) const;

@@ -131,6 +131,32 @@ void BM_PushMomentum(benchmark::State& state) {
 }
 BENCHMARK(BM_PushMomentum)->ArgName("cold")->Arg(kHot)->Arg(kCold);
 
+// One that is turned: each push opposes the one before.
+void PushByTurns(benchmark::State& state, absl::string_view optimizer) {
+  const auto shard = MakeShard(optimizer);
+  std::vector<float> opposite = Gradient();
+  for (float& value : opposite) value = -value;
+  PushBlock push{.incarnation = 1, .samples = kBatchSize, .rate = kRate};
+  for (auto _ : state) {
+    const bool odd = ++push.iteration % 2 == 1;
+    for (push.block = 0; push.block < kBlocks; ++push.block) {
+      const float* gradient = GradientOf(push.block, kCold);
+      if (odd) gradient = &opposite[size_t{push.block} * kSize];
+      CHECK(shard->Push(push, Payload::OfFloats(gradient, kSize), DType::kF32)
+                .ok());
+    }
+  }
+  SetGradientBytes(state);
+}
+void BM_PushNesterov(benchmark::State& state) {
+  PushByTurns(state, "sgd:momentum=0.9,nesterov=true");
+}
+BENCHMARK(BM_PushNesterov);
+void BM_PushHeloco(benchmark::State& state) {
+  PushByTurns(state, "sgd:momentum=0.9,nesterov=true,correction=heloco");
+}
+BENCHMARK(BM_PushHeloco);
+
 void BM_PushAdam(benchmark::State& state) { Push(state, "adam"); }
 BENCHMARK(BM_PushAdam)->ArgName("cold")->Arg(kHot);
 

@@ -36,6 +36,8 @@ TEST(OptimizerSpecTest, FormatIsReadBack) {
         "no_decay=norms_and_biases",
         "adamw:weight_decay=0.05,no_decay=norms_and_biases",
         "sgd:momentum=0.9,nesterov=true,delay=16", "sgd:momentum=auto",
+        "sgd:momentum=0.9,correction=heloco",
+        "sgd:momentum=0.9,nesterov=true,delay=4,correction=heloco",
         "sgd:momentum=auto,total_momentum=0.95,nesterov=true",
         // Rounded to six digits it would be 1, which is none.
         "adam:beta2=0.9999999"}) {
@@ -45,64 +47,84 @@ TEST(OptimizerSpecTest, FormatIsReadBack) {
   }
 }
 
+struct WrongSpec {
+  const char* text;
+  const char* message;
+};
+
+void ExpectRefused(const WrongSpec& c) {
+  const auto parsed = ParseOptimizerSpec(c.text);
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument)
+      << c.text;
+  EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message))
+      << c.text;
+}
+
 TEST(OptimizerSpecTest, SaysWhatIsWrong) {
-  struct Case {
-    const char* text;
-    const char* message;
-  };
-  for (const Case& c : {
-           Case{"", "unknown optimizer \"\"; use sgd, adam or adamw"},
-           Case{"rmsprop", "use sgd, adam or adamw"},
-           Case{"sgd:beta1=0.9",
-                "the parameters momentum, weight_decay, total_momentum, "
-                "nesterov"},
-           Case{"adam:momentum=0.9",
-                "the parameters weight_decay, beta1, beta2, epsilon"},
-           Case{"adam:nesterov=true", "unknown parameter \"nesterov\""},
-           Case{"sgd:momentum=x",
-                "momentum must be a number, not \"x\", or auto"},
-           Case{"sgd:total_momentum=0.9", "total_momentum needs momentum=auto"},
-           Case{"sgd:momentum=0.9,total_momentum=0.9",
-                "total_momentum needs momentum=auto"},
-           Case{"sgd:momentum=auto,total_momentum=0",
-                "momentum=auto needs a total_momentum above 0"},
-           Case{"sgd:momentum=auto,total_momentum=1", "it must be in [0, 1)"},
-           Case{"sgd:momentum=auto,total_momentum=much",
-                "total_momentum must be a number, not \"much\""},
-           Case{"adam:total_momentum=0.9", "unknown parameter"},
-           Case{"sgd:momentum", "not of the form parameter=value"},
-           Case{"sgd:momentum=", "not of the form parameter=value"},
+  for (const WrongSpec& c : {
+           WrongSpec{"", "unknown optimizer \"\"; use sgd, adam or adamw"},
+           WrongSpec{"rmsprop", "use sgd, adam or adamw"},
+           WrongSpec{"sgd:beta1=0.9",
+                     "the parameters momentum, weight_decay, total_momentum, "
+                     "nesterov"},
+           WrongSpec{"adam:momentum=0.9",
+                     "the parameters weight_decay, beta1, beta2, epsilon"},
+           WrongSpec{"adam:nesterov=true", "unknown parameter \"nesterov\""},
+           WrongSpec{"sgd:momentum=x",
+                     "momentum must be a number, not \"x\", or auto"},
+           WrongSpec{"sgd:total_momentum=0.9",
+                     "total_momentum needs momentum=auto"},
+           WrongSpec{"sgd:momentum=0.9,total_momentum=0.9",
+                     "total_momentum needs momentum=auto"},
+           WrongSpec{"sgd:momentum=auto,total_momentum=0",
+                     "momentum=auto needs a total_momentum above 0"},
+           WrongSpec{"sgd:momentum=auto,total_momentum=1",
+                     "it must be in [0, 1)"},
+           WrongSpec{"sgd:momentum=auto,total_momentum=much",
+                     "total_momentum must be a number, not \"much\""},
+           WrongSpec{"adam:total_momentum=0.9", "unknown parameter"},
+           WrongSpec{"sgd:momentum", "not of the form parameter=value"},
+           WrongSpec{"sgd:momentum=", "not of the form parameter=value"},
            // Empty parameters were passed over once.
-           Case{"sgd:,,", "optimizer: \"\" is not of the form"},
-           Case{"sgd:", "optimizer: \"\" is not of the form"},
-           Case{"sgd:momentum=0.9,", "\"\" is not of the form"},
-           Case{"sgd:momentum=1", "it must be in [0, 1)"},
-           Case{"sgd:momentum=-0.1", "it must be in [0, 1)"},
-           Case{"sgd:momentum=nan", "it must be in [0, 1)"},
-           Case{"sgd:weight_decay=inf", "it must be in [0, 1]"},
-           Case{"sgd:momentum=0.5,momentum=0.6", "\"momentum\" is given twice"},
-           Case{"sgd:nesterov=yes", "nesterov=yes is none of false, true"},
-           Case{"sgd:nesterov=true", "nesterov needs a momentum above 0"},
-           Case{"sgd:momentum=0.9,delay=4", "a delay needs nesterov=true"},
-           Case{"sgd:momentum=auto,nesterov=true,delay=4",
-                "a momentum that is not auto"},
-           Case{"sgd:momentum=0.9,nesterov=true,delay=0",
-                "delay=0 is too small"},
-           Case{"sgd:momentum=0.9,nesterov=true,delay=10001",
-                "delay=10001 is not a whole number from"},
-           Case{"adam:delay=2", "unknown parameter \"delay\""},
-           Case{"adamw:weight_decay=0.1,no_decay=biases",
-                "no_decay=biases is none of none, norms_and_biases"},
-           Case{"adamw:no_decay=norms_and_biases",
-                "no_decay needs a weight_decay above 0"},
-           Case{"adam:beta2=1", "beta2 is 1; it must be in [0, 1)"},
-           Case{"adamw:epsilon=0", "epsilon is 0"},
+           WrongSpec{"sgd:,,", "optimizer: \"\" is not of the form"},
+           WrongSpec{"sgd:", "optimizer: \"\" is not of the form"},
+           WrongSpec{"sgd:momentum=0.9,", "\"\" is not of the form"},
+           WrongSpec{"sgd:momentum=1", "it must be in [0, 1)"},
+           WrongSpec{"sgd:momentum=-0.1", "it must be in [0, 1)"},
+           WrongSpec{"sgd:momentum=nan", "it must be in [0, 1)"},
+           WrongSpec{"sgd:weight_decay=inf", "it must be in [0, 1]"},
+           WrongSpec{"sgd:momentum=0.5,momentum=0.6",
+                     "\"momentum\" is given twice"},
+           WrongSpec{"sgd:nesterov=yes", "nesterov=yes is none of false, true"},
+           WrongSpec{"sgd:nesterov=true", "nesterov needs a momentum above 0"},
+           WrongSpec{"sgd:momentum=0.9,delay=4", "a delay needs nesterov=true"},
+           WrongSpec{"sgd:momentum=auto,nesterov=true,delay=4",
+                     "a momentum that is not auto"},
+           WrongSpec{"sgd:momentum=0.9,nesterov=true,delay=0",
+                     "delay=0 is too small"},
+           WrongSpec{"sgd:momentum=0.9,nesterov=true,delay=10001",
+                     "delay=10001 is not a whole number from"},
+           WrongSpec{"adam:delay=2", "unknown parameter \"delay\""},
+           WrongSpec{"adamw:weight_decay=0.1,no_decay=biases",
+                     "no_decay=biases is none of none, norms_and_biases"},
+           WrongSpec{"adamw:no_decay=norms_and_biases",
+                     "no_decay needs a weight_decay above 0"},
+           WrongSpec{"adam:beta2=1", "beta2 is 1; it must be in [0, 1)"},
+           WrongSpec{"adamw:epsilon=0", "epsilon is 0"},
        }) {
-    const auto parsed = ParseOptimizerSpec(c.text);
-    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument)
-        << c.text;
-    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message))
-        << c.text;
+    ExpectRefused(c);
+  }
+}
+
+TEST(OptimizerSpecTest, SaysWhatACorrectionNeeds) {
+  for (const WrongSpec& c :
+       {WrongSpec{"sgd:correction=heloco", "needs a momentum above 0"},
+        WrongSpec{"sgd:momentum=auto,correction=heloco", "that is not auto"},
+        WrongSpec{"sgd:momentum=0.9,correction=yes",
+                  "correction=yes is none of none, heloco"},
+        WrongSpec{"adamw:correction=heloco",
+                  "unknown parameter \"correction\""}}) {
+    ExpectRefused(c);
   }
 }
 
@@ -127,6 +149,14 @@ TEST(OptimizerSpecTest, ADelayedMomentumIsTwoArrays) {
             *ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true"));
   EXPECT_EQ(WithoutStaleness("sgd:momentum=0.9,nesterov=true,delay=4"),
             "sgd:momentum=0.9,nesterov=true");
+}
+
+TEST(OptimizerSpecTest, ACorrectionIsTheServers) {
+  EXPECT_TRUE(ParseOptimizerSpec("sgd:momentum=0.9,correction=heloco")->heloco);
+  EXPECT_EQ(*ParseOptimizerSpec("sgd:momentum=0.9,correction=none"),
+            *ParseOptimizerSpec("sgd:momentum=0.9"));
+  EXPECT_EQ(WithoutStaleness("sgd:momentum=0.9,correction=heloco"),
+            "sgd:momentum=0.9");
 }
 
 TEST(OptimizerSpecTest, WithoutStalenessItIsTheTotal) {

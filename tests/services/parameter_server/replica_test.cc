@@ -265,6 +265,8 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, ReplicaLifeTest,
                          ::testing::Values("sgd", "sgd:momentum=0.9",
                                            "sgd:momentum=0.9,nesterov=true,"
                                            "delay=3",
+                                           "sgd:momentum=0.9,nesterov=true,"
+                                           "correction=heloco",
                                            "adam"));
 
 class ReplicaTest : public ::testing::Test {
