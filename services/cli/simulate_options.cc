@@ -123,6 +123,13 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
       ->default_str("synthetic:shapes")
       ->type_name("DATA");
   command
+      .add_option("--local-rate", flags.local_rate,
+                  "With --train, workers take local steps: one of plain SGD at "
+                  "this rate after each micro-batch. They push how far the "
+                  "weights came, and --optimizer is the outer one. 0: they "
+                  "push gradients.")
+      ->type_name("RATE");
+  command
       .add_option("--plot", flags.plot,
                   "Write a web page with accuracy, timelines and histograms of "
                   "all runs to this file. Default: no page.")
@@ -222,6 +229,7 @@ absl::Status CheckNeedsTraining(const SimulateFlags& flags) {
       {flags.target.empty() ? "--target-accuracy" : "--target",
        HasTarget(flags)},
       {"--learning-rate", flags.learning_rate != usual.learning_rate},
+      {"--local-rate", flags.local_rate != 0},
       {"--optimizer", flags.optimizer != usual.optimizer},
       {"--schedule", flags.schedule != usual.schedule},
       {"--round-strength", flags.round_strength != usual.round_strength},
@@ -240,6 +248,10 @@ absl::Status CheckOwnFlags(const SimulateFlags& flags) {
       CheckInRange("--samples", flags.samples, 0, kMostSamples));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--iterations", flags.iterations, 0, kMostPushes));
+  if (!(flags.local_rate >= 0 && flags.local_rate <= kRateMax)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--local-rate ", flags.local_rate, " is not in [0, ", kRateMax, "]"));
+  }
   if (!flags.plot.empty() && flags.plot == flags.trace) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plot ", flags.plot, ": would replace the --trace"));
@@ -327,6 +339,7 @@ absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
   training.round_strength = plan.round_strength;
   training.batch_size = spec.batch_size();
   training.micro_batch = options.cluster.micro_batch;
+  training.local_rate = flags.local_rate;
   training.seed = spec.seed();
   ClusterSpec& cluster = options.cluster;
   cluster.run.evaluate = true;

@@ -31,9 +31,10 @@ struct SimulateFlags : JobFlags {
   int64_t iterations = 0;  // Of these three at most one is given.
   int64_t samples = 0;
 
-  std::string train;  // A model; empty: nothing is trained.
-  std::string data;   // Empty: "synthetic:shapes".
-  std::string plot;   // Empty: nothing is drawn.
+  std::string train;      // A model; empty: nothing is trained.
+  std::string data;       // Empty: "synthetic:shapes".
+  std::string plot;       // Empty: nothing is drawn.
+  double local_rate = 0;  // 0: workers push gradients.
 
   int64_t servers = 1;
   std::string latency = "0s";

@@ -54,6 +54,7 @@ absl::Status VirtualTraining::Prepare(const Dataset& train) {
           spec_.model, train.shape(), train.classes(), backend_.get(),
           std::max<int>(static_cast<int>(spec_.batch_size), kEvaluationBatch)));
   PACELINE_RETURN_IF_ERROR(model_->Initialize(spec_.seed));
+  if (spec_.local_rate > 0) local_.emplace(model_.get(), spec_.local_rate);
   std::vector<TensorShape> tensors;
   for (const TensorSpec& tensor : model_->tensors()) {
     tensors.push_back({tensor.name, tensor.size});
@@ -146,29 +147,49 @@ absl::Status VirtualTraining::Load(const PulledBlocks& weights) {
   return model_->ParametersChanged();
 }
 
+absl::StatusOr<bool> VirtualTraining::ComputeRange(const SampleRange& range,
+                                                   uint32_t piece,
+                                                   uint32_t samples,
+                                                   bool& first, double& loss) {
+  PACELINE_RETURN_IF_ERROR(loader_.Start(range, static_cast<int>(piece)));
+  while (const std::optional<MicroBatch> batch = loader_.Next()) {
+    const float scale =
+        1.0f / static_cast<float>(local_.has_value() ? batch->n : samples);
+    PACELINE_ASSIGN_OR_RETURN(
+        const BatchLoss part,
+        model_->ForwardBackward(batch->images, batch->labels, batch->n, scale,
+                                first || local_.has_value()));
+    first = false;
+    loss += part.loss_sum;
+    if (!std::isfinite(loss)) return false;
+    if (!local_.has_value()) continue;
+    PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
+    PACELINE_RETURN_IF_ERROR(
+        local_->Step(static_cast<double>(batch->n) / samples));
+  }
+  return true;
+}
+
 absl::StatusOr<std::optional<double>> VirtualTraining::ComputeGradient(
     const Grant& grant, uint32_t samples) {
   const uint32_t most =
       MicroBatchLimit(spec_.batch_size, spec_.micro_batch, grant.micro_batch);
-  const float scale = 1.0f / static_cast<float>(samples);
   double loss = 0;
   bool first = true;
   const SampleRanges ranges = grant.ranges();
   const SampleRanges used = FrontOf(ranges, samples);
+  if (local_.has_value()) local_->Begin();
   for (size_t i = 0; i < ranges.size() && used[i].size() > 0; ++i) {
     const uint32_t piece = MicroBatchSize(ranges[i].size(), most);
-    PACELINE_RETURN_IF_ERROR(loader_.Start(used[i], static_cast<int>(piece)));
-    while (const std::optional<MicroBatch> batch = loader_.Next()) {
-      PACELINE_ASSIGN_OR_RETURN(
-          const BatchLoss part,
-          model_->ForwardBackward(batch->images, batch->labels, batch->n, scale,
-                                  first));
-      first = false;
-      loss += part.loss_sum;
-      if (!std::isfinite(loss)) return std::nullopt;
-    }
+    PACELINE_ASSIGN_OR_RETURN(
+        const bool finite, ComputeRange(used[i], piece, samples, first, loss));
+    if (!finite) return std::nullopt;
   }
-  PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
+  if (local_.has_value()) {
+    local_->End();
+  } else {
+    PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
+  }
   return loss / samples;
 }
 
@@ -178,8 +199,7 @@ absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples,
   PushOutcome outcome;
   for (const BlockPlacement& block : blocks_) {
     head.block = block.block;
-    const float* gradient =
-        model_->gradient(block.tensor).data() + block.offset;
+    const float* gradient = GradientOf(block.tensor).data() + block.offset;
     PACELINE_ASSIGN_OR_RETURN(
         outcome, shard_->Push(head, Payload::OfFloats(gradient, block.size),
                               DType::kF32));

@@ -10,13 +10,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/job/optimizer_spec.h"
+#include "common/sample_range.h"
 #include "gpu/backend.h"
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/sync/core/placement.h"
 #include "services/parameter_server/job_shard.h"
 #include "services/parameter_server/update_rule.h"
 #include "services/simulator/cluster_observer.h"
+#include "services/simulator/training/local_steps.h"
 #include "services/worker/data/batch_loader.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
@@ -30,6 +33,9 @@ struct TrainingSpec {
   RoundStrength round_strength = RoundStrength::kLinear;
   uint32_t batch_size = 32;
   uint32_t micro_batch = 0;  // 0: the batch size.
+  // Above 0: a worker moves its weights after each micro-batch, at this rate,
+  // and pushes how far they came.
+  double local_rate = 0;
   uint64_t seed = 1;
 };
 
@@ -76,6 +82,16 @@ class VirtualTraining : public ClusterObserver {
   // Gives the mean loss; nothing if it is not finite.
   absl::StatusOr<std::optional<double>> ComputeGradient(const Grant& grant,
                                                         uint32_t samples);
+  // Adds the loss of the micro-batches of a range to `loss`; false if it is not
+  // finite.
+  absl::StatusOr<bool> ComputeRange(const SampleRange& range, uint32_t piece,
+                                    uint32_t samples, bool& first,
+                                    double& loss);
+  // What is pushed for the tensor.
+  absl::Span<const float> GradientOf(size_t tensor) const {
+    return local_.has_value() ? local_->pushed(tensor)
+                              : model_->gradient(tensor);
+  }
   absl::Status Push(const Grant& grant, uint32_t samples, PushReport& report);
   absl::Status Train(const Grant& grant, uint32_t samples, PushReport& report);
   absl::Status Measure(Nanos at, const SnapshotCommand& taken);
@@ -85,6 +101,7 @@ class VirtualTraining : public ClusterObserver {
   BatchLoader loader_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
+  std::optional<LocalSteps> local_;     // Of a local rate.
   std::vector<BlockPlacement> blocks_;  // By block.
   std::unique_ptr<JobShard> shard_;     // Hosts all of them.
   // Of those who compute: where the gradient comes from.

@@ -121,15 +121,17 @@ class Plain {
     EXPECT_TRUE(model_->Initialize(1).ok());
   }
 
-  std::vector<std::vector<float>> Gradient(uint32_t begin) {
+  std::vector<std::vector<float>> Gradient(uint32_t begin,
+                                           uint32_t count = kBatch) {
     const auto order = EpochPermutation(1, 0, data_.size());
-    std::vector<float> images(kBatch * data_.shape().size());
-    std::vector<uint8_t> labels(kBatch);
-    data_.Gather({order.data() + begin, kBatch}, images.data(), labels.data());
-    const auto loss = model_->ForwardBackward(images.data(), labels.data(),
-                                              kBatch, 1.0f / kBatch, true);
+    std::vector<float> images(count * data_.shape().size());
+    std::vector<uint8_t> labels(count);
+    data_.Gather({order.data() + begin, count}, images.data(), labels.data());
+    const auto loss = model_->ForwardBackward(
+        images.data(), labels.data(), static_cast<int>(count),
+        1.0f / static_cast<float>(count), true);
     EXPECT_TRUE(loss.ok()) << loss.status();
-    loss_ = loss.ok() ? loss->loss_sum / kBatch : 0;
+    loss_ = loss.ok() ? loss->loss_sum / count : 0;
     std::vector<std::vector<float>> gradients;
     for (size_t i = 0; i < model_->tensors().size(); ++i) {
       gradients.emplace_back(model_->gradient(i).begin(),
@@ -138,11 +140,13 @@ class Plain {
     return gradients;
   }
 
-  void Step(const std::vector<std::vector<float>>& gradients) {
+  // `part`: of the rate.
+  void Step(const std::vector<std::vector<float>>& gradients, double part = 1) {
+    const auto rate = static_cast<float>(part * kRate);
     for (size_t i = 0; i < gradients.size(); ++i) {
       const auto weights = model_->parameter(i);
       for (size_t k = 0; k < weights.size(); ++k) {
-        weights[k] -= static_cast<float>(kRate) * gradients[i][k];
+        weights[k] -= rate * gradients[i][k];
       }
     }
     EXPECT_TRUE(model_->ParametersChanged().ok());
@@ -213,6 +217,64 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
   plain.Step(of_a);
   plain.Step(of_b);
   EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-6);
+}
+
+// Two local steps of half a batch each move the weights as far as plain SGD
+// does, and a push with the outer rate 1 brings them there.
+TEST_F(VirtualTrainingTest, LocalStepsArePushedAsTheWayTheyCame) {
+  spec_.local_rate = kRate;
+  spec_.micro_batch = kBatch / 2;
+  const auto training = Make();
+  Grant grant = GrantOf(0, 0);
+  grant.rate = 1;
+  training->Pulled(0, grant);
+  const std::optional<double> loss_told = Push(*training, 1, grant);
+  const double loss = LossNow(*training);
+
+  Plain plain(Data(Split::kTrain));
+  plain.Step(plain.Gradient(0, kBatch / 2));
+  const double first = plain.loss();
+  plain.Step(plain.Gradient(kBatch / 2, kBatch / 2));
+  EXPECT_NEAR(loss_told.value_or(0), (first + plain.loss()) / 2, 1e-6);
+  EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-5);
+}
+
+// From weights that are pulled, and at half the way with an outer rate of 0.5.
+TEST_F(VirtualTrainingTest, EachWorkersLocalStepsBeginWhereItPulled) {
+  spec_.local_rate = kRate;
+  const auto training = Make();
+  Grant slow = GrantOf(0, 0);
+  Grant fast = GrantOf(1, kBatch);
+  slow.rate = fast.rate = 0.5;
+  training->Pulled(0, slow);
+  training->Pulled(0, fast);
+  Push(*training, 1, fast);
+  Push(*training, 2, slow);
+  const double loss = LossNow(*training);
+
+  Plain plain(Data(Split::kTrain));
+  const auto of_slow = plain.Gradient(0);
+  const auto of_fast = plain.Gradient(kBatch);
+  plain.Step(of_fast, 0.5);
+  plain.Step(of_slow, 0.5);
+  EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-5);
+}
+
+// A network with statistics learns by local steps as well.
+TEST_F(VirtualTrainingTest, LocalStepsMoveStatisticsToo) {
+  spec_.model = "resnet20";
+  spec_.micro_batch = kBatch / 2;
+  spec_.local_rate = kRate;
+  const auto training = Make();
+  Grant grant = GrantOf(0, 0);
+  grant.rate = 1;
+  const double before = LossNow(*training);
+  for (grant.iteration = 1; grant.iteration <= 6; ++grant.iteration) {
+    training->Pulled(0, grant);
+    EXPECT_TRUE(Push(*training, 1, grant).has_value());
+  }
+  EXPECT_EQ(training->refused_blocks(), 0);
+  EXPECT_LT(LossNow(*training), before);
 }
 
 // Whoever gathers gradients of the same weights measures their noise.
@@ -307,6 +369,22 @@ TEST_F(VirtualTrainingTest, AnAutomaticMomentumFallsWithStaleness) {
             loss_of("bsp", "sgd:momentum=0.9"));
   EXPECT_NE(loss_of("asp", "sgd:momentum=auto"),
             loss_of("asp", "sgd:momentum=0.9"));
+}
+
+// HeLoCo leaves rounds alone, to the bit, and turns what is pushed alone.
+TEST_F(VirtualTrainingTest, ACorrectionIsOfPushesThatMayBeStale) {
+  spec_.local_rate = kRate;
+  spec_.micro_batch = kBatch / 4;
+  const auto loss_of = [&](const std::string& paradigm,
+                           const std::string& correction) {
+    spec_.optimizer =
+        *ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true" + correction);
+    return Train(paradigm, {1, 2, 4}, 2)->accuracy().back().loss;
+  };
+  EXPECT_EQ(loss_of("bsp", ",correction=heloco"), loss_of("bsp", ""));
+  EXPECT_NE(loss_of("asp", ",correction=heloco"), loss_of("asp", ""));
+  EXPECT_NE(loss_of("asp", ",delay=3,correction=heloco"),
+            loss_of("asp", ",delay=3"));
 }
 
 TEST_F(VirtualTrainingTest, StopsAtTheTarget) {
