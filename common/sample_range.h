@@ -16,6 +16,8 @@ struct SampleRange {
   uint32_t epoch = 0;
   uint32_t begin = 0;
   uint32_t end = 0;
+  // The epoch is divided into so many parts; 0: it is not.
+  uint32_t parts = 0;
 
   uint32_t size() const { return end - begin; }
   // The check reads a defaulted <=> as a comparison with 0.

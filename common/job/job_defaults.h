@@ -21,6 +21,8 @@ inline constexpr absl::string_view kDefaultSchedule =
     "step:at=0.6|0.85,factor=0.3";
 inline constexpr absl::string_view kDefaultRoundStrength = "linear";
 inline constexpr absl::string_view kDefaultBatching = "even";
+inline constexpr absl::string_view kDefaultDataAssignment = "dynamic";
+inline constexpr absl::string_view kStaticDataAssignment = "static";
 // The two values of JobSpec.durability, of which the first is the default.
 inline constexpr absl::string_view kRelaxedDurability = "relaxed";
 inline constexpr absl::string_view kStrictDurability = "strict";

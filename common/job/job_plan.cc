@@ -40,6 +40,7 @@ void AddDefaults(v1::JobSpec& spec) {
   text(spec.mutable_optimizer(), kDefaultOptimizer);
   text(spec.mutable_schedule(), kDefaultSchedule);
   text(spec.mutable_batching(), kDefaultBatching);
+  text(spec.mutable_data_assignment(), kDefaultDataAssignment);
   text(spec.mutable_round_strength(), kDefaultRoundStrength);
   if (spec.learning_rate() == 0) spec.set_learning_rate(kDefaultLearningRate);
   if (spec.batch_size() == 0) spec.set_batch_size(kDefaultBatchSize);
@@ -276,6 +277,41 @@ class JobParser {
       return;
     }
     for (int i = 0; i < spec_.switches_size(); ++i) ReadSwitch(i);
+    ReadDataAssignment();
+  }
+
+  // Where each worker has a part of its own, nothing may depend on who computes
+  // how much of the whole.
+  void ReadDataAssignment() {
+    Read("data_assignment", spec_.data_assignment(), ParseDataAssignment,
+         plan_.data_assignment);
+    if (plan_.data_assignment == DataAssignment::kDynamic) return;
+    CheckKeepsParts("paradigm", plan_.paradigm);
+    for (size_t i = 0; i < plan_.switches.size(); ++i) {
+      CheckKeepsParts(absl::StrCat("switches[", i, "].paradigm"),
+                      plan_.switches[i].paradigm);
+    }
+    if (plan_.batching == Batching::kBalanced) {
+      checks_.Add(Path("batching"),
+                  "is \"balanced\", and data_assignment is \"static\": a fast "
+                  "worker would only be through with its part sooner; use one "
+                  "of the two");
+    }
+    if (spec_.auto_().act()) {
+      checks_.Add(Path("auto.act"),
+                  "is true, and data_assignment is \"static\": what the "
+                  "coordinator chooses from is worked out for dynamic samples; "
+                  "use one of the two");
+    }
+  }
+
+  void CheckKeepsParts(absl::string_view field, const ParadigmSpec& paradigm) {
+    if (!Steals(paradigm)) return;
+    checks_.Add(Path(field),
+                absl::StrCat("is ", Quoted(FormatParadigm(paradigm)),
+                             ", and data_assignment is \"static\": stealing "
+                             "takes samples of other workers' parts; use one "
+                             "of the two"));
   }
 
   void ReadSwitch(int index) {

@@ -29,6 +29,7 @@ struct JobPlan {
   RateSpec rate;
   RoundStrength round_strength = RoundStrength::kLinear;
   Batching batching = Batching::kEven;
+  DataAssignment data_assignment = DataAssignment::kDynamic;
 };
 
 // Reads a spec; what is left out takes its default, but for the model and the

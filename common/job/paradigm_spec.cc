@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/job/job_defaults.h"
 #include "common/job/spec_reader.h"
 #include "common/overloaded.h"
 #include "common/status.h"
@@ -525,6 +526,16 @@ std::string FormatParadigm(const ParadigmSpec& spec) {
                     spec.kind);
 }
 
+bool Steals(const ParadigmSpec& paradigm) {
+  const auto steals = [](const PlainParadigm& plain) {
+    const auto* const bsp = std::get_if<BspOptions>(&plain.options);
+    return bsp != nullptr && bsp->steal;
+  };
+  const auto* const both = std::get_if<SyncSwitchOptions>(&paradigm.kind);
+  if (both == nullptr) return steals(std::get<PlainParadigm>(paradigm.kind));
+  return steals(both->first.paradigm) || steals(both->then.paradigm);
+}
+
 std::string AddStaleness(std::string text, StalenessRule rule) {
   Parameters written;
   List(rule, written);
@@ -538,6 +549,13 @@ absl::StatusOr<Batching> ParseBatching(absl::string_view name) {
   if (name == "balanced") return Batching::kBalanced;
   return absl::InvalidArgumentError(
       absl::StrCat("is \"", name, "\"; use even or balanced"));
+}
+
+absl::StatusOr<DataAssignment> ParseDataAssignment(absl::string_view name) {
+  if (name == kDefaultDataAssignment) return DataAssignment::kDynamic;
+  if (name == kStaticDataAssignment) return DataAssignment::kStatic;
+  return absl::InvalidArgumentError(
+      absl::StrCat("is \"", name, "\"; use dynamic or static"));
 }
 
 }  // namespace paceline

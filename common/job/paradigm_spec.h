@@ -247,6 +247,10 @@ struct ParadigmSpec {
   std::variant<PlainParadigm, SyncSwitchOptions> kind;
 };
 
+// Whether workers take samples of other workers' batches under it, or under one
+// of the two paradigms that it is made of.
+bool Steals(const ParadigmSpec& paradigm);
+
 // A paradigm that takes over once so many samples are counted.
 struct ScheduledSwitch {
   int64_t samples = 0;
@@ -317,6 +321,15 @@ enum class Batching : uint8_t {
 
 // "even", "balanced"; INVALID_ARGUMENT for any other text.
 absl::StatusOr<Batching> ParseBatching(absl::string_view name);
+
+// Which samples a worker computes (docs/concepts.md, "Samples").
+enum class DataAssignment : uint8_t {
+  kDynamic,  // What comes next when it asks.
+  kStatic,   // Its own part of the data, in every epoch.
+};
+
+// "dynamic", "static"; INVALID_ARGUMENT for any other text.
+absl::StatusOr<DataAssignment> ParseDataAssignment(absl::string_view name);
 
 }  // namespace paceline
 

@@ -32,7 +32,7 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
 }
 
 SampleRange RangeOf(const v1::SampleRange& range) {
-  return {range.epoch(), range.begin(), range.end()};
+  return {range.epoch(), range.begin(), range.end(), range.parts()};
 }
 
 bool Imitates(const PaceSpec& pace) {

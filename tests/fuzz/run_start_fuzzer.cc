@@ -17,6 +17,7 @@ std::vector<std::string> FuzzSeeds() {
   return {R"({"nextEpoch":1,"nextBegin":64,"open":[{"begin":3,"end":9},)"
           R"({"epoch":1,"begin":0,"end":8}]})",
           "{}", R"({"next_begin":100})",
+          R"({"nextEpoch":2,"open":[{"begin":5,"end":9,"parts":3}]})",
           R"({"open":[{"epoch":4294967295,"begin":7,"end":7}]})"};
 }
 
@@ -46,6 +47,15 @@ void FuzzOne(absl::string_view input) {
   int64_t dealt = 0;
   while (const auto range = dealer.Deal()) dealt += range->end - range->begin;
   CHECK(counted + dealt == int64_t{kSamples} * epochs);
+  // Also to who would have a part of it.
+  SampleDealer parts(kSamples, epochs, /*batch_size=*/7,
+                     DataAssignment::kStatic);
+  parts.StartAt(start->position);
+  constexpr WorkerId kWorker{0};
+  parts.Begin({kWorker});
+  int64_t of_parts = 0;
+  while (const auto range = parts.Deal(7, kWorker)) of_parts += range->size();
+  CHECK(of_parts == dealt);
 }
 
 }  // namespace paceline

@@ -135,6 +135,7 @@ v1::SamplePosition ToWire(const SamplePosition& position) {
     open.set_epoch(range.epoch);
     open.set_begin(range.begin);
     open.set_end(range.end);
+    open.set_parts(range.parts);
   }
   return wire;
 }
@@ -143,7 +144,8 @@ SamplePosition FromWire(const v1::SamplePosition& wire) {
   SamplePosition position{
       wire.next_epoch(), wire.next_begin(), {}, wire.discarded()};
   for (const v1::SampleRange& open : wire.open()) {
-    position.open.push_back({open.epoch(), open.begin(), open.end()});
+    position.open.push_back(
+        {open.epoch(), open.begin(), open.end(), open.parts()});
   }
   return position;
 }

@@ -91,6 +91,7 @@ void ToWire(const SampleRange& range, v1::SampleRange& wire) {
   wire.set_epoch(range.epoch);
   wire.set_begin(range.begin);
   wire.set_end(range.end);
+  wire.set_parts(range.parts);
 }
 
 absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
@@ -387,6 +388,7 @@ CourseOptions ToCourseOptions(const JobPlan& plan) {
   options.batch_size = plan.spec.batch_size();
   options.micro_batch = plan.spec.micro_batch();
   options.total_momentum = TotalMomentum(plan.optimizer);
+  options.data_assignment = plan.data_assignment;
   options.switches = plan.switches;
   options.evaluate = !plan.spec.evaluation().disabled();
   options.eval_every = plan.spec.evaluation().every();

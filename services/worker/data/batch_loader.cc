@@ -34,7 +34,8 @@ BatchLoader::~BatchLoader() {
 
 absl::Status BatchLoader::Start(const SampleRange& range, int micro_batch) {
   CHECK(micro_batch > 0);
-  if (range.begin > range.end || range.end > dataset_.size()) {
+  if (range.begin > range.end || range.end > dataset_.size() ||
+      range.parts > dataset_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("samples ", range.begin, " to ", range.end,
                      " are not in a data set of ", dataset_.size(),
@@ -107,7 +108,7 @@ void BatchLoader::Run() {
 }
 
 void BatchLoader::Gather(const Piece& piece) {
-  const std::vector<uint32_t>& order = OrderOf(piece.range.epoch);
+  const std::vector<uint32_t>& order = OrderOf(piece.range);
   const uint32_t n = piece.range.end - piece.range.begin;
   Slot& slot = slots_[piece.slot];
   const size_t floats = n * static_cast<size_t>(dataset_.shape().size());
@@ -128,13 +129,16 @@ void BatchLoader::Gather(const Piece& piece) {
   dataset_.Gather(samples, moves_, slot.images.data(), slot.labels.data());
 }
 
-const std::vector<uint32_t>& BatchLoader::OrderOf(uint32_t epoch) {
+const std::vector<uint32_t>& BatchLoader::OrderOf(const SampleRange& range) {
   for (const Permutation& permutation : permutations_) {
-    if (permutation.epoch == epoch) return permutation.order;
+    if (permutation.epoch == range.epoch && permutation.parts == range.parts) {
+      return permutation.order;
+    }
   }
   Permutation& oldest = permutations_[oldest_];
   oldest_ = 1 - oldest_;
-  oldest = {epoch, EpochPermutation(seed_, epoch, dataset_.size())};
+  oldest = {range.epoch, range.parts,
+            EpochPermutation(seed_, range.epoch, dataset_.size(), range.parts)};
   return oldest.order;
 }
 

@@ -75,6 +75,7 @@ class BatchLoader {
 
   struct Permutation {
     std::optional<uint32_t> epoch;
+    uint32_t parts = 0;
     std::vector<uint32_t> order;
   };
 
@@ -91,7 +92,7 @@ class BatchLoader {
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Piece TakePiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Gather(const Piece& piece);
-  const std::vector<uint32_t>& OrderOf(uint32_t epoch);
+  const std::vector<uint32_t>& OrderOf(const SampleRange& range);
 
   const Dataset& dataset_;
   const uint64_t seed_;

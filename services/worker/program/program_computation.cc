@@ -216,7 +216,8 @@ absl::Status ProgramComputation::BeginStep(const v1::Grant& grant,
                                            SendFrame send) {
   std::vector<SampleRange> reserved;
   for (const v1::SampleRange& range : grant.reserved()) {
-    reserved.push_back({range.epoch(), range.begin(), range.end()});
+    reserved.push_back(
+        {range.epoch(), range.begin(), range.end(), range.parts()});
   }
   order_ = {.iteration = grant.iteration(),
             .micro_batch = order.micro_batch,

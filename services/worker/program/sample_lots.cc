@@ -40,6 +40,10 @@ bool SampleLots::Drop() {
 }
 
 absl::Status SampleLots::Check(const SampleRange& range) const {
+  if (range.parts > samples_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an epoch of ", samples_, " samples has no ", range.parts, " parts"));
+  }
   if (range.begin < range.end && range.end <= samples_) {
     return absl::OkStatus();
   }
@@ -60,14 +64,15 @@ void SampleLots::Append(const SampleRange& range) {
 absl::Span<const uint32_t> SampleLots::SamplesAt(const SampleRange& range) {
   Permutation* oldest = &permutations_[0];
   for (Permutation& permutation : permutations_) {
-    if (permutation.epoch == range.epoch) {
+    if (permutation.epoch == range.epoch && permutation.parts == range.parts) {
       return absl::MakeConstSpan(permutation.order)
           .subspan(range.begin, range.size());
     }
     if (permutation.epoch < oldest->epoch) oldest = &permutation;
   }
   oldest->epoch = range.epoch;
-  oldest->order = EpochPermutation(seed_, range.epoch, samples_);
+  oldest->parts = range.parts;
+  oldest->order = EpochPermutation(seed_, range.epoch, samples_, range.parts);
   return absl::MakeConstSpan(oldest->order).subspan(range.begin, range.size());
 }
 

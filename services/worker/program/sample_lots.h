@@ -45,6 +45,7 @@ class SampleLots {
  private:
   struct Permutation {
     std::optional<uint32_t> epoch;
+    uint32_t parts = 0;
     std::vector<uint32_t> order;
   };
 

@@ -133,6 +133,34 @@ std::vector<BadSpec> BadPrograms() {
   };
 }
 
+std::vector<BadSpec> BadAssignments() {
+  return {
+      {"data_assignment", "is \"fair\"; use dynamic or static",
+       [](auto& s) { s.set_data_assignment("fair"); }},
+      {"batching", "is \"balanced\", and data_assignment is \"static\"",
+       [](auto& s) {
+         s.set_data_assignment("static");
+         s.set_batching("balanced");
+       }},
+      {"auto.act", "is true, and data_assignment is \"static\"",
+       [](auto& s) {
+         s.set_data_assignment("static");
+         s.set_paradigm("auto");
+       }},
+      {"paradigm", "stealing takes samples of other workers' parts",
+       [](auto& s) {
+         s.set_data_assignment("static");
+         s.set_paradigm("bsp:steal=true");
+       }},
+      {"switches[1].paradigm", "stealing takes samples of other workers' parts",
+       [](auto& s) {
+         s.set_data_assignment("static");
+         AddSwitch(s, 1, "asp");
+         AddSwitch(s, 2, "bsp:steal=true,fill=true");
+       }},
+  };
+}
+
 std::vector<BadSpec> BadParadigms() {
   return {
       {"paradigm", "unknown paradigm \"bps\"",
@@ -292,7 +320,8 @@ TEST(ParseJobTest, WhoeverChoosesAndAPlanContradictEachOther) {
 }
 
 TEST(ParseJobTest, EveryBadFieldIsNamedAndNoOther) {
-  for (const auto& specs : {BadTasks(), BadParadigms(), BadEnds(), BadRest()}) {
+  for (const auto& specs :
+       {BadTasks(), BadAssignments(), BadParadigms(), BadEnds(), BadRest()}) {
     for (const BadSpec& bad : specs) {
       ExpectRefused(SmallSpec(), bad);
     }
@@ -356,6 +385,7 @@ TEST(ParseJobTest, TheSmallestSpecIsRightAndIsCompleted) {
   EXPECT_EQ(spec.batch_size(), 32);
   EXPECT_EQ(spec.micro_batch(), 32);
   EXPECT_EQ(spec.batching(), "even");
+  EXPECT_EQ(spec.data_assignment(), "dynamic");
   EXPECT_EQ(spec.wire(), v1::FP32);
   EXPECT_EQ(spec.precision(), v1::JobSpec::FP32);
   EXPECT_EQ(spec.round_strength(), "linear");
@@ -371,6 +401,7 @@ TEST(ParseJobTest, TheSmallestSpecIsRightAndIsCompleted) {
   EXPECT_THAT(plan->rate.at, ElementsAre(0.6, 0.85));
   EXPECT_EQ(plan->round_strength, RoundStrength::kLinear);
   EXPECT_EQ(plan->batching, Batching::kEven);
+  EXPECT_EQ(plan->data_assignment, DataAssignment::kDynamic);
 }
 
 TEST(ParseJobTest, ACompleteSpecStaysAsItIs) {
@@ -414,6 +445,16 @@ TEST(ParseJobTest, ThePlanMeansWhatTheTextsSay) {
   EXPECT_EQ(FormatParadigm(plan->switches[1].paradigm),
             plan->spec.switches(1).paradigm());
   EXPECT_THAT(plan->spec.switches(1).paradigm(), HasSubstr("cgp:beta=0.5"));
+}
+
+TEST(ParseJobTest, StaticPartsGoWithWhatKeepsThem) {
+  v1::JobSpec spec = SmallSpec();
+  spec.set_data_assignment("static");
+  spec.set_paradigm("saps");
+  AddSwitch(spec, 10, "syncswitch:first=bsp,then=asp,at=0.3");
+  const auto plan = ParseJob(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->data_assignment, DataAssignment::kStatic);
 }
 
 TEST(ParseJobTest, AnAutomaticParadigmBeginsWithOne) {

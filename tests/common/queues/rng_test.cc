@@ -132,6 +132,54 @@ TEST(EpochPermutationTest, StaysAsItIs) {
       ElementsAre(7, 13, 10, 9, 2, 8, 1, 4, 15, 12, 11, 3, 14, 0, 6, 5));
 }
 
+// Of these, too.
+TEST(EpochPermutationTest, StaysAsItIsInParts) {
+  EXPECT_THAT(EpochPermutation(1, 0, 10, 3),
+              ElementsAre(9, 3, 1, 0, 8, 4, 2, 6, 7, 5));
+  EXPECT_THAT(EpochPermutation(1, 1, 10, 3),
+              ElementsAre(1, 3, 9, 0, 4, 2, 8, 7, 6, 5));
+  EXPECT_THAT(EpochPermutation(2, 0, 10, 3),
+              ElementsAre(4, 1, 5, 9, 3, 0, 7, 6, 2, 8));
+  EXPECT_THAT(EpochPermutation(1, 0, 10, 1),
+              ElementsAre(3, 1, 9, 5, 4, 6, 2, 8, 0, 7));
+}
+
+TEST(EpochPermutationTest, APartHasTheSameSamplesInEveryEpochInOtherOrders) {
+  constexpr uint32_t kSize = 103;
+  constexpr uint32_t kParts = 4;
+  const auto part = [](const std::vector<uint32_t>& order, uint32_t p) {
+    return std::vector<uint32_t>(
+        order.begin() + PartBegin(kSize, kParts, p),
+        order.begin() + PartBegin(kSize, kParts, p + 1));
+  };
+  const auto first = EpochPermutation(5, 0, kSize, kParts);
+  EXPECT_EQ(Sorted(first), Identity(kSize));
+  for (uint32_t epoch = 1; epoch < 20; ++epoch) {
+    const auto order = EpochPermutation(5, epoch, kSize, kParts);
+    for (uint32_t p = 0; p < kParts; ++p) {
+      EXPECT_EQ(Sorted(part(order, p)), Sorted(part(first, p)));
+      EXPECT_NE(part(order, p), part(first, p));
+    }
+  }
+}
+
+TEST(PartBeginTest, PartsDifferByOneAtMostAndTheLargerOnesComeFirst) {
+  for (const uint32_t size : {0u, 1u, 3u, 10u, 1000u, 4'000'000'000u}) {
+    for (const uint32_t parts : {1u, 2u, 3u, 7u, 64u}) {
+      EXPECT_EQ(PartBegin(size, parts, 0), 0u);
+      EXPECT_EQ(PartBegin(size, parts, parts), size);
+      uint32_t last = size / parts + 1;
+      for (uint32_t part = 0; part < parts; ++part) {
+        const uint32_t has =
+            PartBegin(size, parts, part + 1) - PartBegin(size, parts, part);
+        EXPECT_GE(has, size / parts);
+        EXPECT_LE(has, last);
+        last = has;
+      }
+    }
+  }
+}
+
 TEST(EpochPermutationTest, StaysAsItIsAtTheSizeOfMnist) {
   uint64_t hash = 0;
   for (const uint32_t sample : EpochPermutation(20260101, 3, 60'000)) {

@@ -34,6 +34,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
   sync.make_policy = options.make_policy;
   sync.schedule = ScheduleOf(settings, train_samples, options.batch_size);
   sync.batching = settings.batching;
+  sync.data_assignment = options.data_assignment;
   sync.start_version = start.version;
   sync.start = start.position;
   const int64_t counted = SamplesCounted(start.position, train_samples);

@@ -10,7 +10,8 @@ JobProgress::JobProgress(const SyncOptions& options)
     : eval_every_(options.eval_every),
       total_momentum_(options.total_momentum),
       schedule_(options.schedule),
-      dealer_(options.train_samples, options.epochs, options.batch_size),
+      dealer_(options.train_samples, options.epochs, options.batch_size,
+              options.data_assignment),
       version_(options.start_version) {
   CHECK(eval_every_ >= 0);
   if (options.max_samples > 0) dealer_.SetLimit(options.max_samples);

@@ -63,16 +63,35 @@ absl::StatusOr<MemberTable::Member*> MemberTable::FindReporting(
   return member;
 }
 
-std::vector<WorkerId> MemberTable::Resume(int64_t ranges) {
+std::vector<WorkerId> MemberTable::Resume(SampleDealer& dealer) {
+  return dealer.assignment() == DataAssignment::kStatic
+             ? ResumeParts(dealer)
+             : ResumeFor(dealer.RangesLeft());
+}
+
+std::vector<WorkerId> MemberTable::ResumeFor(int64_t ranges) {
   std::vector<WorkerId> resumed;
   while (resumed_ < ranges && !idle_.empty()) {
-    const WorkerId worker = *idle_.begin();
-    idle_.erase(idle_.begin());
-    members_.at(worker).resumed = true;
-    ++resumed_;
-    resumed.push_back(worker);
+    resumed.push_back(*idle_.begin());
+    EndIdleness(resumed.back());
   }
   return resumed;
+}
+
+std::vector<WorkerId> MemberTable::ResumeParts(SampleDealer& dealer) {
+  std::vector<WorkerId> resumed;
+  if (!dealer.TakeNews()) return resumed;
+  for (const WorkerId worker : idle_) {
+    if (dealer.HasFor(worker)) resumed.push_back(worker);
+  }
+  for (const WorkerId worker : resumed) EndIdleness(worker);
+  return resumed;
+}
+
+void MemberTable::EndIdleness(WorkerId worker) {
+  idle_.erase(worker);
+  members_.at(worker).resumed = true;
+  ++resumed_;
 }
 
 void MemberTable::Released(Member& member) {

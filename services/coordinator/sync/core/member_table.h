@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "services/coordinator/sync/core/fences.h"
+#include "services/coordinator/sync/core/sample_dealer.h"
 #include "services/coordinator/sync/core/sync_messages.h"
 
 namespace paceline {
@@ -56,9 +57,10 @@ class MemberTable {
   // There are no samples for the member.
   void SetIdle(WorkerId worker) { idle_.insert(worker); }
   bool any_idle() const { return !idle_.empty(); }
-  // Ends the idleness of members with the lowest ids until so many members wait
-  // for a range for which they were resumed.
-  std::vector<WorkerId> Resume(int64_t ranges);
+  // Ends the idleness of members, the lowest ids first, as far as the dealer
+  // has ranges for them: beyond those for which members were resumed that still
+  // wait for theirs.
+  std::vector<WorkerId> Resume(SampleDealer& dealer);
   // The member has been released.
   void Released(Member& member);
 
@@ -68,6 +70,13 @@ class MemberTable {
   absl::btree_set<WorkerId> Computing() const;
 
  private:
+  // Until so many members wait for a range for which they were resumed.
+  std::vector<WorkerId> ResumeFor(int64_t ranges);
+  // Those for which there are samples, where each has a part. Who finds that
+  // another one has taken them is idle again, and stays so until there is news.
+  std::vector<WorkerId> ResumeParts(SampleDealer& dealer);
+  void EndIdleness(WorkerId worker);
+
   absl::btree_map<WorkerId, Member> members_;
   absl::btree_set<WorkerId> idle_;
   int64_t resumed_ = 0;  // How many members are `resumed`.

@@ -10,11 +10,14 @@
 namespace paceline {
 
 SampleDealer::SampleDealer(uint32_t train_samples, uint32_t epochs,
-                           uint32_t batch_size)
+                           uint32_t batch_size, DataAssignment assignment)
     : train_samples_(train_samples),
       batch_size_(batch_size),
       limit_(int64_t{train_samples} * epochs) {
   CHECK(train_samples > 0 && epochs > 0 && batch_size > 0);
+  if (assignment == DataAssignment::kStatic) {
+    parts_.emplace(train_samples, limit_);
+  }
 }
 
 absl::Status CheckPosition(const SamplePosition& position,
@@ -35,8 +38,9 @@ absl::Status CheckPosition(const SamplePosition& position,
                        (range.epoch == end.epoch && range.end <= end.begin);
     const bool after =
         before == nullptr || before->epoch < range.epoch ||
-        (before->epoch == range.epoch && before->end <= range.begin);
-    if (!whole || !dealt || !after) {
+        (before->epoch == range.epoch && before->end <= range.begin &&
+         before->parts == range.parts);
+    if (!whole || !dealt || !after || range.parts > train_samples) {
       return absl::InvalidArgumentError(
           absl::StrCat("the open samples [", range.begin, ", ", range.end,
                        ") of epoch ", range.epoch, " cannot be"));
@@ -61,14 +65,42 @@ int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples) {
 
 void SampleDealer::StartAt(const SamplePosition& start) {
   CHECK(dealt() == 0 && CheckPosition(start, train_samples_).ok());
-  next_epoch_ = start.next_epoch;
-  next_begin_ = start.next_begin;
   counted_ = SamplesCounted(start, train_samples_);
   discarded_ = start.discarded;
+  if (parts_) {
+    const bool within = start.next_begin > 0;
+    parts_->StartAt(start.next_epoch + (within ? 1 : 0));
+    if (within) PutBack({start.next_epoch, start.next_begin, train_samples_});
+  } else {
+    next_epoch_ = start.next_epoch;
+    next_begin_ = start.next_begin;
+  }
   for (const SampleRange& range : start.open) PutBack(range);
 }
 
+void SampleDealer::Begin(absl::Span<const WorkerId> workers) {
+  if (parts_) parts_->Begin(workers);
+}
+
+void SampleDealer::Join(WorkerId worker) {
+  if (parts_) parts_->Join(worker);
+}
+
+void SampleDealer::Leave(WorkerId worker) {
+  Drop(worker);
+  if (!parts_) return;
+  parts_->Leave(worker);
+  news_ = true;
+}
+
 void SampleDealer::SetLimit(int64_t samples) {
+  if (parts_) {
+    if (samples < limit_) WithdrawAll();
+    limit_ = samples;
+    parts_->SetLimit(samples);
+    news_ = true;
+    return;
+  }
   limit_ = samples;
   if (dealt() <= limit_ || lots_.empty()) return;
   std::vector<Share> shares;
@@ -102,6 +134,11 @@ SamplePosition SampleDealer::Position() const {
   for (const auto& [worker, lot] : lots_) {
     for (const Share& share : lot.shares) position.open.push_back(share.range);
   }
+  if (parts_) {
+    position.next_epoch = parts_->next_epoch();
+    const std::vector<SampleRange> of_parts = parts_->Open();
+    position.open.insert(position.open.end(), of_parts.begin(), of_parts.end());
+  }
   std::sort(position.open.begin(), position.open.end());
   return position;
 }
@@ -111,7 +148,7 @@ std::optional<SampleRange> SampleDealer::Deal(uint32_t size, WorkerId worker) {
   if (sealed_) return std::nullopt;
   std::optional<Share> share = Take(size, worker);
   // A lot may hold nothing but what was doubted because of this worker.
-  while (!share && WithdrawFullest()) share = Take(size, worker);
+  while (!share && !parts_ && WithdrawFullest()) share = Take(size, worker);
   if (!share) share = TakeDoubted(size, worker, /*own=*/true);
   if (!share) return std::nullopt;
   return HandOut(*share);
@@ -218,7 +255,7 @@ void SampleDealer::Count(const SampleRange& range, uint32_t used) {
   second_tries_.erase(range);
   counted_ += used;
   if (used < range.size()) {
-    PutBack({range.epoch, range.begin + used, range.end});
+    PutBack({range.epoch, range.begin + used, range.end, range.parts});
   }
 }
 
@@ -242,7 +279,21 @@ void SampleDealer::Seal() {
   WithdrawAll();
 }
 
+bool SampleDealer::HasFor(WorkerId worker) const {
+  if (sealed_) return false;
+  return !doubted_.empty() || parts_->HasFor(worker);
+}
+
+int64_t SampleDealer::samples_total() const {
+  if (!parts_) return std::max(limit_, dealt());
+  int64_t total =
+      counted_ + outstanding_samples_ + reserved_samples_ + parts_->samples();
+  for (const auto& [range, worker] : doubted_) total += range.size();
+  return total;
+}
+
 int64_t SampleDealer::RangesLeft() const {
+  CHECK(!parts_);
   if (sealed_) return 0;
   const int64_t old = returned_ranges_ + reserved_ranges_;
   const int64_t left = limit_ - dealt();
@@ -268,7 +319,13 @@ std::optional<SampleDealer::Share> SampleDealer::Take(uint32_t size,
                                                       WorkerId worker) {
   if (!returned_.empty()) return Share{TakeReturned(size), std::nullopt};
   std::optional<Share> share = TakeDoubted(size, worker, /*own=*/false);
-  if (!share && dealt() < limit_) share = Share{TakeNew(size), std::nullopt};
+  if (share) return share;
+  if (parts_) {
+    const std::optional<SampleRange> range = parts_->Take(size, worker);
+    if (range) share = Share{*range, std::nullopt};
+  } else if (dealt() < limit_) {
+    share = Share{TakeNew(size), std::nullopt};
+  }
   return share;
 }
 
@@ -298,7 +355,7 @@ std::optional<SampleDealer::Share> SampleDealer::TakeDoubted(uint32_t size,
   doubted_.erase(it);
   returned_ranges_ -= RangesIn(rest.size());
   const SampleRange range{rest.epoch, rest.begin,
-                          rest.begin + std::min(size, rest.size())};
+                          rest.begin + std::min(size, rest.size()), rest.parts};
   rest.begin = range.end;
   if (rest.size() > 0) PutBackDoubted(rest, whose);
   return Share{range, whose};
@@ -357,11 +414,16 @@ void SampleDealer::PutBackShare(const Share& share) {
 }
 
 void SampleDealer::PutBackDoubted(const SampleRange& range, WorkerId worker) {
+  news_ = true;
   CHECK(doubted_.emplace(range, worker).second);
   returned_ranges_ += RangesIn(range.size());
 }
 
 void SampleDealer::PutBack(SampleRange range) {
+  if (parts_) {
+    news_ = true;
+    return parts_->PutBack(range);
+  }
   // Neighbours are merged, or tails of tails would end as crumbs that cost a
   // whole iteration each.
   const auto next = returned_.lower_bound(range);

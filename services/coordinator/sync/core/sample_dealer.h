@@ -8,9 +8,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/job/paradigm_spec.h"
+#include "services/coordinator/sync/core/sample_parts.h"
 #include "services/coordinator/sync/core/types.h"
 
 namespace paceline {
@@ -55,6 +59,10 @@ int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples);
 // Who trains on a stream (data "stream") only counts what it computes. Its
 // ranges are dealt and reserved like all others, and mean nothing to it.
 //
+// With DataAssignment::kStatic each worker has a part of every epoch
+// (SampleParts), and is dealt that, at its own pace. What another one has in
+// its lot is never dealt to it, doubtful samples are.
+//
 // Every operation takes O(log ranges), but for Deal() while there are doubtful
 // ranges or when only reserved ones are left, and for those that withdraw lots.
 // Thread-compatible.
@@ -62,16 +70,26 @@ class SampleDealer {
  public:
   // `epochs` passes over `train_samples` samples, in ranges of `batch_size` if
   // no other size is asked for. All three at least 1.
-  SampleDealer(uint32_t train_samples, uint32_t epochs, uint32_t batch_size);
+  SampleDealer(uint32_t train_samples, uint32_t epochs, uint32_t batch_size,
+               DataAssignment assignment = DataAssignment::kDynamic);
 
   // Goes on from there.  REQUIRES: CheckPosition() is OK of `start`, and
   // nothing was dealt yet.
   void StartAt(const SamplePosition& start);
 
+  // Who trains, by id: of kStatic these are told, the first ones before
+  // anything is dealt. Who has left loses its lot.
+  void Begin(absl::Span<const WorkerId> workers);
+  void Join(WorkerId worker);
+  void Leave(WorkerId worker);
+
   // Deals nothing new once so many samples were dealt; the last range may go
   // beyond. The limit may be below what was dealt already: the samples that are
   // outstanding or returned are still counted then. All lots are withdrawn in
   // that case, and what was reserved last, beyond the limit, was never dealt.
+  //
+  // Of kStatic no range goes beyond, and the limit is every worker's: of what
+  // is not outstanding it wants the epochs up to there, as SampleParts says.
   void SetLimit(int64_t samples);
 
   // The present position, in which everything reserved, outstanding or returned
@@ -112,8 +130,6 @@ class SampleDealer {
   std::optional<SampleRange> CutAtMost(WorkerId worker, uint32_t size,
                                        uint32_t piece);
 
-  // Withdraws the worker's lot, without a word in TakeWithdrawn(): it is gone.
-  void Drop(WorkerId worker);
   // Withdraws all lots.
   void WithdrawAll();
   struct Withdrawn {
@@ -145,12 +161,20 @@ class SampleDealer {
   // all lots are withdrawn.
   void Seal();
   // Everything is dealt again that Seal() has kept back.
-  void Unseal() { sealed_ = false; }
+  void Unseal() {
+    sealed_ = false;
+    news_ = true;
+  }
   bool sealed() const { return sealed_; }
 
   // How many times Deal() would give a range of one batch if nothing else came
-  // back; each reserved range counts by itself.
+  // back; each reserved range counts by itself.  REQUIRES: not kStatic.
   int64_t RangesLeft() const;
+  // Of kStatic: whether Deal() would give the worker something.
+  bool HasFor(WorkerId worker) const;
+  // Of kStatic: whether there may be something for who was dealt nothing,
+  // because of what has happened since this was asked last.
+  bool TakeNews() { return std::exchange(news_, false); }
   // How many samples are to be dealt that nobody has, as far as is known now.
   int64_t SamplesLeft() const;
 
@@ -161,7 +185,10 @@ class SampleDealer {
   // How many samples are reserved for the worker.
   int64_t ReservedFor(WorkerId worker) const;
   // The number of samples that there are to count in all.
-  int64_t samples_total() const { return std::max(limit_, dealt()); }
+  int64_t samples_total() const;
+  DataAssignment assignment() const {
+    return parts_ ? DataAssignment::kStatic : DataAssignment::kDynamic;
+  }
 
   // Whether every sample of every epoch is counted or, once the dealer is
   // sealed, nothing is outstanding.
@@ -196,6 +223,8 @@ class SampleDealer {
   SampleRange TakeNew(uint32_t size);
   // It becomes outstanding.
   SampleRange HandOut(const Share& share);
+  // The lot is withdrawn, if it has one.
+  void Drop(WorkerId worker);
   // So many of the front of a lot, or as many as there are.
   SampleRange HandOutFront(Lots::iterator it, uint64_t samples);
   // To be dealt again.
@@ -214,7 +243,9 @@ class SampleDealer {
   const uint32_t train_samples_;
   const uint32_t batch_size_;
   int64_t limit_;
-  // The first sample that was never dealt.
+  std::optional<SampleParts> parts_;  // Of kStatic.
+  bool news_ = false;
+  // The first sample that was never dealt, but of kStatic.
   uint32_t next_epoch_ = 0;
   uint32_t next_begin_ = 0;
   std::set<SampleRange> outstanding_;
@@ -223,7 +254,8 @@ class SampleDealer {
   int64_t reserved_samples_ = 0;
   int64_t reserved_ranges_ = 0;  // The sum of RangesIn() over all shares.
   std::vector<Withdrawn> withdrawn_;
-  std::set<SampleRange> returned_;           // Neighbours are merged.
+  // Neighbours are merged. Of kStatic they lie in the parts.
+  std::set<SampleRange> returned_;
   std::map<SampleRange, WorkerId> doubted_;  // Because of whom.
   int64_t returned_ranges_ = 0;              // The sum of RangesIn() over both.
   std::set<SampleRange> second_tries_;       // Outstanding, once doubted.

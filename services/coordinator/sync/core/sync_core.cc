@@ -86,6 +86,7 @@ void SyncCore::Start(absl::Time now, absl::Span<const NewMember> workers,
     Admit(now, worker);
     view_.Add(worker.worker);
   }
+  progress_.dealer().Begin(members_.Ids());
   const Step step{now, outputs};
   LetPolicyTakeOver(step);
   Settle(step);
@@ -99,6 +100,7 @@ void SyncCore::Join(absl::Time now, const NewMember& worker,
                     std::vector<Output>& outputs) {
   if (finished_) return;
   Admit(now, worker);
+  progress_.dealer().Join(worker.worker);
   events_.push_back(Joined{worker.worker});
   Settle({now, outputs});
 }
@@ -596,7 +598,7 @@ void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds) {
 
 bool SyncCore::ResumeIdle() {
   if (!members_.any_idle()) return false;
-  for (const WorkerId worker : members_.Resume(dealer().RangesLeft())) {
+  for (const WorkerId worker : members_.Resume(progress_.dealer())) {
     events_.push_back(Resumed{worker});
   }
   return !events_.empty();
@@ -728,8 +730,8 @@ void SyncCore::MeasurePace(const Step& step, WorkerId worker,
 
 void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
   const Member member = members_.Leave(worker);
-  // Nobody has computed anything of it, whatever servers answer.
-  progress_.dealer().Drop(worker);
+  // Nobody has computed anything of its lot, whatever servers answer.
+  progress_.dealer().Leave(worker);
   CancelPutOff(worker);
   leases_.Leave(worker);
   finite_.Leave(worker);

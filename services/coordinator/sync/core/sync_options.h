@@ -33,6 +33,7 @@ struct SyncOptions {
   // Samples between two snapshots for evaluation; 0 takes only the last one.
   int64_t eval_every = 0;
   Batching batching = Batching::kEven;
+  DataAssignment data_assignment = DataAssignment::kDynamic;
   // The planned switches, in the order of their samples.
   std::vector<ScheduledSwitch> switches = {};
   // Makes the policies that `switches` name; needed if there are any.

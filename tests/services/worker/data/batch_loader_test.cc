@@ -31,7 +31,7 @@ Dataset Numbers() {
 
 // What the range must give.
 std::vector<float> Want(const SampleRange& range) {
-  const auto order = EpochPermutation(kSeed, range.epoch, kSize);
+  const auto order = EpochPermutation(kSeed, range.epoch, kSize, range.parts);
   return {order.begin() + range.begin, order.begin() + range.end};
 }
 
@@ -81,9 +81,16 @@ TEST_F(BatchLoaderTest, ChangesSizesAndEpochs) {
   }
 }
 
+TEST_F(BatchLoaderTest, AnEpochMayHaveParts) {
+  for (const uint32_t parts : {3u, 0u, 2u, 3u}) {
+    ExpectAll({.epoch = 1, .begin = 20, .end = 60, .parts = parts}, 16);
+  }
+}
+
 TEST_F(BatchLoaderTest, RefusesWhatTheDataSetDoesNotHave) {
   EXPECT_TRUE(absl::IsInvalidArgument(loader_.Start({0, 0, kSize + 1}, 4)));
   EXPECT_TRUE(absl::IsInvalidArgument(loader_.Start({0, 5, 4}, 4)));
+  EXPECT_TRUE(absl::IsInvalidArgument(loader_.Start({0, 0, 4, kSize + 1}, 4)));
   ExpectAll({0, 0, kSize}, 64);
 }
 

@@ -66,7 +66,7 @@ TEST(SampleLotsTest, WhatIsWithdrawnIsToldAgain) {
 TEST(SampleLotsTest, WhatIsNoPartOfAnEpochIsRefused) {
   SampleLots lots(1, 100);
   for (const SampleRange& bad :
-       {SampleRange{0, 90, 101}, {0, 7, 7}, {0, 8, 7}}) {
+       {SampleRange{0, 90, 101}, {0, 7, 7}, {0, 8, 7}, {0, 0, 1, 101}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(lots.Step(bad, {}).status()));
     EXPECT_TRUE(absl::IsInvalidArgument(lots.Step({0, 0, 1}, {bad}).status()));
   }

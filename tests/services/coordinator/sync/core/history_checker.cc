@@ -13,17 +13,6 @@
 #include "services/simulator/virtual_worker.h"
 
 namespace paceline {
-namespace {
-
-// Whether a worker may have more than a batch of a round.
-bool Steals(const ParadigmSpec& paradigm) {
-  const auto* const plain = std::get_if<PlainParadigm>(&paradigm.kind);
-  if (plain == nullptr) return false;
-  const auto* const bsp = std::get_if<BspOptions>(&plain->options);
-  return bsp != nullptr && bsp->steal;
-}
-
-}  // namespace
 
 HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
     : spec_(spec),
@@ -42,6 +31,9 @@ HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
     servers_.emplace_back(spec.server_blocks.empty() ? 1
                                                      : spec.server_blocks[i]);
     blocks_ += servers_.back().blocks();
+  }
+  if (spec.run.data_assignment == DataAssignment::kStatic) {
+    parts_.emplace(spec.train_samples);
   }
   samples_ = SamplesAt(spec.start.position);
   counted_ = std::count(samples_.begin(), samples_.end(), Sample::kCounted);
@@ -78,7 +70,7 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
     push.discarded = report.discarded;
   } else if (const auto* update = std::get_if<UpdateRun>(&input)) {
     limit_ = SamplesWanted(update->settings.stop, spec_.train_samples);
-    limit_changes_ = true;
+    limit_changes_ = limit_changed_ = true;
     if (update->settings.batching == Batching::kBalanced) {
       most_ = 4 * spec_.run.batch_size;
     }
@@ -125,7 +117,10 @@ void HistoryChecker::Stepped(Nanos /*at*/, const RunCourse& course,
   Require(core.closing() == closing_, "the closing is not what was put out");
   Require(core.samples_counted() == counted_, "samples counted are not those");
   Require(core.finished() == finished_, "finished, or not?");
-  Require(finished_ || total_ == std::max(limit_, Dealt()),
+  // With parts, a limit that was lowered may be below what was taken of it.
+  Require(finished_ ||
+              (parts_ ? total_ == limit_ || (limit_changed_ && total_ > limit_)
+                      : total_ == std::max(limit_, Dealt())),
           "samples are to be counted that nobody was dealt");
   Require(lots_.empty() || !(sealed_ || finished_),
           "what is dealt no more is still reserved");
@@ -272,6 +267,7 @@ void HistoryChecker::See(const Grant& grant) {
   Require(!sealed_, "a range is dealt after the seal");
   Require(open_.emplace(grant.worker, grant).second, "two grants are open");
   pushes_[{grant.worker, grant.iteration}];
+  CheckPart(grant.worker, grant.range);
   CheckRange(grant.worker, grant.range);
   CheckReserved(grant);
   if (grant.plan.kind == PushPlan::Kind::kRound) CheckRounds();
@@ -299,7 +295,7 @@ void HistoryChecker::CheckRange(WorkerId worker, const SampleRange& range) {
     // What comes back is as large as it was for others.
     const bool returned = At(range.epoch, range.begin) == Sample::kReturned;
     Require(wishes.micro_batch == 0 || returned || range.size() % piece == 0 ||
-                range.end == spec_.train_samples,
+                range.end == spec_.train_samples || parts_,
             "a grant is not of whole micro-batches");
     return Take(range, Sample::kOut);
   }
@@ -320,6 +316,7 @@ void HistoryChecker::CheckReserved(const Grant& grant) {
   Lot& lot = lots_[grant.worker];
   for (const SampleRange& range : grant.reserved) {
     Require(range.size() > 0 && range.size() <= most_, "a lot has no batches");
+    CheckPart(grant.worker, range);
     lot.push_back(range);
     Take(range, Sample::kReserved);
   }
@@ -345,8 +342,8 @@ void HistoryChecker::ReturnLot(WorkerId worker) {
 }
 
 void HistoryChecker::Take(const SampleRange& range, Sample to) {
-  Require(static_cast<int64_t>(IndexOf(range.epoch, range.begin)) <
-              std::max(limit_, Dealt()),
+  Require(parts_ || static_cast<int64_t>(IndexOf(range.epoch, range.begin)) <
+                        std::max(limit_, Dealt()),
           "more is dealt than there is to count");
   for (uint32_t i = range.begin; i < range.end; ++i) {
     Sample& sample = At(range.epoch, i);
@@ -356,7 +353,53 @@ void HistoryChecker::Take(const SampleRange& range, Sample to) {
   }
 }
 
+PartOwners& HistoryChecker::Parts() {
+  if (!std::exchange(parts_begun_, true)) {
+    parts_->GoOn(spec_.start.position, members_);
+  }
+  return *parts_;
+}
+
+void HistoryChecker::CheckPart(WorkerId worker, const SampleRange& range) {
+  if (!parts_) return Require(range.parts == 0, "an epoch has parts");
+  Require(Parts().Dealt(range, members_), "an epoch has other parts");
+  if (!violation_.empty()) return;
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    if (doubted_.contains(IndexOf(range.epoch, i))) continue;
+    const std::optional<WorkerId> owner = Parts().OwnerOf(range.epoch, i);
+    Require(owner == worker || !owner || !members_.contains(*owner),
+            "a sample of another one's part is dealt");
+    Require(Parts().Wanted(range.epoch, i, limit_),
+            "more is dealt than there is to count");
+  }
+}
+
+bool HistoryChecker::Lies(uint32_t epoch, uint32_t position) {
+  const size_t index = IndexOf(epoch, position);
+  const Sample sample =
+      index < samples_.size() ? samples_[index] : Sample::kUndealt;
+  if (sample == Sample::kReturned && doubted_.contains(index)) return true;
+  return (sample == Sample::kReturned || sample == Sample::kUndealt) &&
+         Parts().Wanted(epoch, position, limit_);
+}
+
+bool HistoryChecker::AnyFor(WorkerId worker) {
+  const uint32_t size = spec_.train_samples;
+  const auto place = std::distance(members_.begin(), members_.find(worker));
+  if (place < std::min<int64_t>(limit_ - Parts().begun(), size)) return true;
+  for (int64_t index = 0; index < Parts().begun(); ++index) {
+    const auto epoch = static_cast<uint32_t>(index / size);
+    const auto position = static_cast<uint32_t>(index % size);
+    if (!Lies(epoch, position)) continue;
+    if (doubted_.contains(static_cast<size_t>(index))) return true;
+    const std::optional<WorkerId> owner = Parts().OwnerOf(epoch, position);
+    if (owner == worker || !owner || !members_.contains(*owner)) return true;
+  }
+  return false;
+}
+
 void HistoryChecker::TakeBackUndealt() {
+  if (parts_) return;
   std::ranges::sort(withdrawn_, std::greater<>());
   for (const SampleRange& range : withdrawn_) {
     const size_t begin = IndexOf(range.epoch, range.begin);
@@ -368,6 +411,13 @@ void HistoryChecker::TakeBackUndealt() {
 void HistoryChecker::CheckNobodyStarves(const SyncCore& core) {
   // Only under ASP there is no other reason to wait.
   if (sealed_ || finished_ || core.policy().Describe() != "asp") return;
+  if (parts_) {
+    for (const WorkerId worker : members_) {
+      Require(open_.contains(worker) || !AnyFor(worker),
+              "somebody waits although there are samples for it");
+    }
+    return;
+  }
   const bool all_compute = open_.size() == members_.size();
   Require(all_compute || (lots_.empty() && Dealt() >= limit_ &&
                           std::ranges::find(samples_, Sample::kReturned) ==
@@ -536,10 +586,11 @@ void HistoryChecker::See(const Recorded& recorded) {
       Return(node.mapped());
       back_ = node.mapped().ranges();
     }
-    const auto range = std::ranges::find(
-        back_, SampleRange{static_cast<uint32_t>(decision.a),
-                           static_cast<uint32_t>(decision.b),
-                           static_cast<uint32_t>(decision.c)});
+    // A decision does not say how many parts there are.
+    const auto range = std::ranges::find_if(back_, [&](const SampleRange& r) {
+      return r.epoch == decision.a && r.begin == decision.b &&
+             r.end == decision.c;
+    });
     Require(range != back_.end(), "a range came back that was not lost");
     if (range != back_.end()) back_.erase(range);
   } else if (decision.kind == DecisionKind::kAbandoned) {
@@ -570,6 +621,16 @@ void HistoryChecker::See(const TrainingEnded& /*ended*/) {
           "the last snapshot is missing");
   Require(open_.empty() && unanswered_.empty(), "the end is early");
   if (sealed_) return;
+  if (parts_) {
+    Require(lost_.empty() && counted_ >= limit_ && Parts().begun() >= limit_,
+            "the end leaves samples uncounted");
+    for (int64_t index = 0; index < Parts().begun(); ++index) {
+      Require(!Lies(static_cast<uint32_t>(index / spec_.train_samples),
+                    static_cast<uint32_t>(index % spec_.train_samples)),
+              "the end leaves a sample uncounted");
+    }
+    return;
+  }
   // Nothing before the first sample that was never dealt is left.
   const auto undealt =
       std::find(samples_.begin(), samples_.end(), Sample::kUndealt);

@@ -13,6 +13,7 @@
 #include "services/coordinator/run/course/course.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
+#include "tests/services/coordinator/sync/core/part_owners.h"
 #include "tests/services/coordinator/sync/core/server_ledger.h"
 
 namespace paceline {
@@ -119,6 +120,14 @@ class HistoryChecker : public ClusterObserver {
   void TakeBackUndealt();
   // Nobody waits for samples while there are any that nobody computes.
   void CheckNobodyStarves(const SyncCore& core);
+  // What stands for that where each has a part.
+  bool AnyFor(WorkerId worker);
+  // Whose they are, once the first members are there.
+  PartOwners& Parts();
+  // The samples are the worker's own, nobody's, or dealt again for a doubt.
+  void CheckPart(WorkerId worker, const SampleRange& range);
+  // Nobody has it, and it is to be counted.
+  bool Lies(uint32_t epoch, uint32_t position);
 
   // Each server can take what was planned, whatever comes first.
   void CheckRounds();
@@ -153,8 +162,10 @@ class HistoryChecker : public ClusterObserver {
   const GapBounds* const bounds_;
   std::optional<int64_t> max_gap_;
   std::string violation_;
-  std::vector<Sample> samples_;  // By epoch and position, as far as seen.
-  std::set<WorkerId> workers_;   // No evaluators.
+  std::vector<Sample> samples_;      // By epoch and position, as far as seen.
+  std::optional<PartOwners> parts_;  // If each has a part.
+  bool parts_begun_ = false;
+  std::set<WorkerId> workers_;  // No evaluators.
   std::set<WorkerId> members_;
   std::map<WorkerId, SampleWishes> wishes_;
   std::map<WorkerId, Lot> lots_;    // Not empty; of members.
@@ -174,6 +185,7 @@ class HistoryChecker : public ClusterObserver {
   std::map<int64_t, Contents> contents_;  // By snapshot.
   std::optional<WorkerId> reporter_;      // Who reports a push in this step.
   bool limit_changes_ = false;            // In this step.
+  bool limit_changed_ = false;            // Ever.
   int64_t blocks_ = 0;                    // Of the model.
   uint32_t most_;                         // Samples of a range.
   int64_t limit_;                         // Samples of the job.

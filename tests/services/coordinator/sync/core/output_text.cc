@@ -32,7 +32,8 @@ std::string ToText(const PushPlan& plan, double rate) {
 }
 
 std::string ToText(const SampleRange& range) {
-  return absl::StrCat(range.epoch, ":[", range.begin, ", ", range.end, ")");
+  return absl::StrCat(range.epoch, ":[", range.begin, ", ", range.end, ")",
+                      range.parts > 0 ? absl::StrCat("/", range.parts) : "");
 }
 
 std::string ToText(std::optional<double> momentum) {

@@ -124,8 +124,8 @@ TEST(SampleLotsTest, WhoIsGoneGivesItsLotBackWithoutAWord) {
   SampleDealer dealer(100, 1, 10);
   dealer.Reserve(kA, 10, 20, kAll);
   dealer.Deal(10, kB);
-  dealer.Drop(kA);
-  dealer.Drop(kC);
+  dealer.Leave(kA);
+  dealer.Leave(kC);
   EXPECT_THAT(dealer.TakeWithdrawn(), IsEmpty());
   EXPECT_EQ(dealer.ReservedFor(kA), 0);
   EXPECT_EQ(dealer.SamplesLeft(), 90);
@@ -286,7 +286,7 @@ class RandomLots {
     if (rng_.Chance(1, 60)) dealer_.WithdrawAll();
     HearWithdrawn();
     if (rng_.Chance(1, 40)) {
-      dealer_.Drop(worker);
+      dealer_.Leave(worker);
       lots_.erase(worker);
     }
   }

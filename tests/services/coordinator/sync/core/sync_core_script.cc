@@ -154,6 +154,7 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
                            &options.lease)) {
     return Malformed("lease");
   }
+  const absl::string_view assignment = Take("assignment", "dynamic", rest);
   int64_t samples = 96, epochs = 1, batch = 32, micro = 0, servers = 1;
   int64_t next_epoch = 0, next_begin = 0, epoch = 0, begin = 0, end = 0;
   PACELINE_RETURN_IF_ERROR(
@@ -167,6 +168,8 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
                          {"version", {&options.start_version}},
                          {"from", {&next_epoch, &next_begin}},
                          {"open", {&epoch, &begin, &end}}}));
+  PACELINE_ASSIGN_OR_RETURN(options.data_assignment,
+                            ParseDataAssignment(assignment));
   options.start.next_epoch = static_cast<uint32_t>(next_epoch);
   options.start.next_begin = static_cast<uint32_t>(next_begin);
   if (end > begin) {

@@ -17,7 +17,7 @@ namespace paceline {
 // Runs commands on a SyncCore. One command a line:
 //
 //   core POLICY [samples=96] [epochs=1] [batch=32] [micro=0] [servers=1]
-//        [momentum=TOTAL]
+//        [momentum=TOTAL] [assignment=dynamic|static]
 //        [rate=0.1] [schedule=SPEC] [eval=0] [lease=10s] [max=0]
 //        [version=0] [from=EPOCH/SAMPLE] [open=EPOCH/BEGIN/END]
 //                          makes the core anew, at time 0; it goes on from
