@@ -94,6 +94,8 @@ absl::Status CheckTexts(const JobFlags& flags) {
                                       {"linear", "sqrt", "constant"}));
   PACELINE_RETURN_IF_ERROR(
       CheckOneOf("--batching", flags.batching, {"even", "balanced"}));
+  PACELINE_RETURN_IF_ERROR(CheckOneOf(
+      "--data-assignment", flags.data_assignment, {"dynamic", "static"}));
   return CheckOneOf("--output", flags.output, {"table", "json"});
 }
 
@@ -136,6 +138,33 @@ absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
   return run;
 }
 
+// What JobPlan refuses together with static parts, in the words of flags.
+absl::Status CheckKeepParts(const JobFlags& flags, const JobRequest& request) {
+  if (flags.data_assignment != kStaticDataAssignment) return absl::OkStatus();
+  const auto refused = [](absl::string_view what, absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": contradicts --data-assignment static: ", why));
+  };
+  constexpr char kSteals[] = "stealing takes samples of other workers' parts";
+  for (const ComparedRun& run : request.runs) {
+    const std::string flag = absl::StrCat("--paradigm ", run.label);
+    if (Steals(run.paradigm)) return refused(flag, kSteals);
+    if (run.automatic) {
+      return refused(flag, "auto is worked out for dynamic samples");
+    }
+    if (run.batching == "balanced") {
+      return refused(run.label == run.text ? "--batching balanced" : flag,
+                     "a fast worker would only be through with its part "
+                     "sooner");
+    }
+  }
+  for (const SwitchAt& planned : request.switches) {
+    if (!Steals(planned.paradigm)) continue;
+    return refused(absl::StrCat("--switch-at ", planned.text), kSteals);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ComparedRun>> ParseRuns(const JobFlags& flags) {
   std::vector<std::string> labels = flags.paradigms;
   if (labels.empty()) labels.emplace_back(kDefaultParadigm);
@@ -174,6 +203,12 @@ void AddParadigmFlags(CLI::App& command, JobFlags& flags) {
                   "even: all workers compute equal batches. balanced: each "
                   "worker's batch is in proportion to its measured speed.")
       ->type_name("BATCHING");
+  command
+      .add_option("--data-assignment", flags.data_assignment,
+                  "dynamic: a worker gets the samples that come next. static: "
+                  "each worker computes an equal part of its own in every "
+                  "epoch, at its own pace.")
+      ->type_name("ASSIGNMENT");
 }
 
 void AddLearningFlags(CLI::App& command, JobFlags& flags) {
@@ -284,10 +319,12 @@ absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
     return absl::InvalidArgumentError(
         "--switch-at: a plan and --paradigm auto contradict each other");
   }
+  PACELINE_RETURN_IF_ERROR(CheckKeepParts(flags, request));
   v1::JobSpec& spec = request.spec;
   PACELINE_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeedFlag(flags.seed));
   spec.set_seed(seed);
   spec.set_batching(flags.batching);
+  spec.set_data_assignment(flags.data_assignment);
   spec.set_optimizer(flags.optimizer);
   spec.set_learning_rate(flags.learning_rate);
   spec.set_schedule(flags.schedule);

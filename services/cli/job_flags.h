@@ -20,6 +20,7 @@ struct JobFlags {
   std::vector<std::string> paradigms;  // None: the default one.
   std::vector<std::string> switch_at;
   std::string batching{kDefaultBatching};
+  std::string data_assignment{kDefaultDataAssignment};
   int64_t epochs = kDefaultEpochs;
   int64_t batch_size = kDefaultBatchSize;
   int64_t micro_batch = 0;

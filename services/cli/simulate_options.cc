@@ -504,6 +504,7 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;
   cluster.run.batch_size = plan.spec.batch_size();
+  cluster.run.data_assignment = plan.data_assignment;
   cluster.run.total_momentum = TotalMomentum(plan.optimizer);
   cluster.run.lease = job.lease;
   cluster.servers = static_cast<int>(flags.servers);

@@ -127,6 +127,39 @@ TEST(LocalCommandTest, Int8TrainsAsWellWithAQuarterOfTheBytes) {
   }
 }
 
+TEST(LocalCommandTest, StaticPartsAreEqualWhateverTheSpeeds) {
+  LocalCommand command({"--data",
+                        "synthetic:tiny",
+                        "--model",
+                        "logreg",
+                        "--workers",
+                        "3",
+                        "--servers",
+                        "1",
+                        "--epochs",
+                        "3",
+                        "--paradigm",
+                        "asp",
+                        "--data-assignment",
+                        "static",
+                        "--step-time",
+                        "10ms",
+                        "--slowdown",
+                        "1,1,4",
+                        "-o",
+                        "json"});
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_EQ(run["samples"], 3 * 1024);
+  std::vector<int64_t> samples;
+  for (const nlohmann::json& worker : run["workers"]) {
+    samples.push_back(worker["samples"]);
+  }
+  std::ranges::sort(samples);
+  // Parts of 342, 341 and 341, three times each.
+  EXPECT_THAT(samples, testing::ElementsAre(1023, 1023, 1026));
+}
+
 TEST(LocalCommandTest, BalancedBatchesFollowTheRates) {
   LocalCommand command(
       Tiny({"--batching", "balanced", "--paradigm", "bsp", "--epochs", "4",

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/integration/local_cluster.h"
 #include "tests/integration/local_command.h"
@@ -64,6 +66,24 @@ TEST_P(LossTest, OfAStoppedWorkerHoldsNobodyUpBeyondItsLease) {
   ASSERT_EQ(kill(stopped, SIGCONT), 0);
   EXPECT_EQ(command.Wait(), 0) << command.err();
   ExpectNobodyWasHeldUp(command.document());
+}
+
+// Its part of the data is not lost with it.
+TEST(StaticPartsLossTest, OfAKilledWorkerLosesNoSamples) {
+  std::vector<std::string> arguments = Arguments("asp");
+  arguments.insert(arguments.end(), {"--data-assignment", "static"});
+  LocalCommand command(arguments);
+  ASSERT_TRUE(command.AwaitLine(" training "));
+  ASSERT_EQ(kill(command.PidOf("w3"), SIGKILL), 0);
+  EXPECT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json document = command.document();
+  ExpectNobodyWasHeldUp(document);
+  int64_t others = 0;
+  for (const auto& worker : document["runs"][0]["workers"]) {
+    if (worker["worker"] != "w3") others += worker["samples"].get<int64_t>();
+  }
+  // More than three of four parts.
+  EXPECT_GT(others, kSamples * kEpochs / 4 * 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Paradigms, LossTest,

@@ -68,6 +68,7 @@ const std::vector<KnownValues>& AllKnownValues() {
        {"synthetic:shapes", "synthetic:tiny", "synthetic:color-shapes",
         "mnist:", "cifar10:", "cifar100:", kProgramData, kStreamData}},
       {"--batching", {"even", "balanced"}},
+      {"--data-assignment", {"dynamic", "static"}},
       {"--round-strength", {"linear", "sqrt", "constant"}},
       {"--wire", {"fp32", "bf16", "fp16", "int8"}},
       {"--precision", {"fp32", "tf32", "bf16"}},

@@ -31,6 +31,7 @@ struct JobCreateFlags : CommonFlags {
   std::string name;
   std::string model;
   std::string data;
+  std::string data_assignment;
   std::vector<std::string> arguments;
   bool dry_run = false;
   bool watch = false;
@@ -70,6 +71,9 @@ absl::Status Address(const std::string& typed, Session& session,
 absl::Status ApplyFlags(const JobCreateFlags& flags, v1::JobSpec& spec) {
   if (!flags.model.empty()) spec.set_model(flags.model);
   if (!flags.data.empty()) spec.set_data(flags.data);
+  if (!flags.data_assignment.empty()) {
+    spec.set_data_assignment(flags.data_assignment);
+  }
   return AddArguments(flags.arguments, spec);
 }
 
@@ -177,6 +181,11 @@ void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
                   "cifar10:DIR,augment=crop_flip. For a program: program or "
                   "stream. Default: those in the file.")
       ->type_name("DATA");
+  app->add_option("--data-assignment", flags->data_assignment,
+                  "dynamic: a worker gets the samples that come next. static: "
+                  "each worker computes an equal part of its own in every "
+                  "epoch, at its own pace. Default: the one in the file.")
+      ->type_name("ASSIGNMENT");
   app->add_option("--argument", flags->arguments,
                   "An argument for the program. It takes the place of the "
                   "file's argument with that KEY. May be given again.")

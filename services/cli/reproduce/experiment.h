@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/job/job_defaults.h"
 
 namespace paceline {
 
@@ -37,6 +38,7 @@ struct ExperimentScale {
   int64_t batch_size = 32;
   double learning_rate = 0.01;
   std::string schedule = "constant";
+  std::string data_assignment{kDefaultDataAssignment};
   std::vector<double> target_accuracies;  // From the lowest on.
 };
 

@@ -147,7 +147,10 @@ std::vector<std::string> Reductions(const Reproduction& what) {
   const std::string trained =
       absl::StrCat(ours.model, " on ", ours.data, ", epochs: ", ours.epochs,
                    ", batches of ", ours.batch_size, ", rate ",
-                   ours.learning_rate, ", schedule ", ours.schedule);
+                   ours.learning_rate, ", schedule ", ours.schedule,
+                   ours.data_assignment == kStaticDataAssignment
+                       ? ", each worker with a part of the data"
+                       : ", samples dealt to whoever is ready");
   if (full.model.empty()) return {absl::StrCat("trained: ", trained)};
   if (what.is_full)
     return {absl::StrCat("trained, as in the paper: ", trained)};

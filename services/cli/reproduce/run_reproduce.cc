@@ -62,6 +62,9 @@ absl::StatusOr<ExperimentScale> ScaleOf(const Experiment& experiment,
   if (flags.epochs > 0) scale.epochs = flags.epochs;
   if (flags.batch_size > 0) scale.batch_size = flags.batch_size;
   if (!flags.schedule.empty()) scale.schedule = flags.schedule;
+  if (!flags.data_assignment.empty()) {
+    scale.data_assignment = flags.data_assignment;
+  }
   if (!flags.target_accuracy.empty()) {
     scale.target_accuracies = flags.target_accuracy;
   }
@@ -89,6 +92,7 @@ SimulateFlags FlagsOf(const Experiment& experiment,
   simulate.batch_size = scale.batch_size;
   simulate.learning_rate = scale.learning_rate;
   simulate.schedule = scale.schedule;
+  simulate.data_assignment = scale.data_assignment;
   simulate.target_accuracy = scale.target_accuracies;
   // An iteration takes seconds; a member that computes is alive.
   simulate.lease = "10m";
@@ -174,6 +178,13 @@ void AddScaleFlags(CLI::App& command, ReproduceFlags& flags) {
                   "experiment.")
       ->default_str("")
       ->type_name("SCHEDULE");
+  command
+      .add_option("--data-assignment", flags.data_assignment,
+                  "dynamic: a worker gets the samples that come next. static: "
+                  "each worker computes an equal part of its own in every "
+                  "epoch. Default: that of the experiment.")
+      ->default_str("")
+      ->type_name("ASSIGNMENT");
   command
       .add_option("--target-accuracy", flags.target_accuracy,
                   "Measure the seconds until these accuracies are reached, "

@@ -23,6 +23,7 @@ struct ReproduceFlags {
   int64_t epochs = 0;
   int64_t batch_size = 0;
   std::string schedule;
+  std::string data_assignment;
   std::vector<double> target_accuracy;
 
   int64_t repeat = 1;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
@@ -69,11 +70,28 @@ absl::Status CheckTrains(const JobEntry& entry) {
                     "that, then restore it to train on");
 }
 
+bool HasParts(const v1::JobSpec& spec) {
+  return spec.data_assignment() == kStaticDataAssignment;
+}
+
 absl::Status CheckAutomatic(const v1::JobSpec& spec) {
+  if (HasParts(spec)) {
+    return absl::FailedPreconditionError(
+        "the job has static parts of the data, and what the coordinator "
+        "chooses from is worked out for dynamic samples");
+  }
   if (spec.switches_size() == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the job has planned switches, so its paradigm cannot be chosen while it "
       "trains");
+}
+
+absl::Status CheckKeepsParts(const v1::JobSpec& spec,
+                             const ParadigmSwitch& wanted) {
+  if (!HasParts(spec) || !Steals(wanted.spec)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the job has static parts of the data, and ",
+                   wanted.paradigm, " takes samples of other workers' parts"));
 }
 
 }  // namespace
@@ -307,6 +325,7 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
           spec.mutable_auto_()->set_act(true);
           return CheckAutomatic(spec);
         }
+        PACELINE_RETURN_IF_ERROR(CheckKeepsParts(spec, wanted));
         spec.clear_auto_();
         if (entry.active != nullptr) {
           PACELINE_RETURN_IF_ERROR(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/status.h"
@@ -78,6 +79,10 @@ std::vector<Planning::Due> Planning::FindDue() {
     Steered& steered = runs_[entry->active->run()];
     if (it != known.end()) steered = std::move(it->second);
     if (entry->job.state() != v1::Job::RUNNING) continue;
+    // What is played is dealt to whoever comes.
+    if (entry->job.spec().data_assignment() == kStaticDataAssignment) {
+      continue;
+    }
     // Who is asked to steer does so at once.
     if (clock_->Now() < steered.due && (steered.acted || !acts)) continue;
     steered.acted = acts;

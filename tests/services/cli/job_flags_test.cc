@@ -88,6 +88,13 @@ TEST(JobSpecTest, SwitchesComeAfterTheirShareOfTheSamples) {
   EXPECT_EQ(spec.switches(1).samples(), 1000);
 }
 
+TEST(JobSpecTest, HasTheAssignmentOfItsData) {
+  LocalFlags flags;
+  EXPECT_EQ(ParseLocalOptions(flags)->job.spec.data_assignment(), "dynamic");
+  flags.data_assignment = "static";
+  EXPECT_EQ(ParseLocalOptions(flags)->job.spec.data_assignment(), "static");
+}
+
 TEST(JobSpecTest, JsonIsReadBackAsTheSameJob) {
   const v1::JobSpec spec = Spec();
   v1::JobSpec read;

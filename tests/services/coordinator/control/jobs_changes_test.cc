@@ -42,6 +42,29 @@ TEST_F(JobsChangesTest, AutoKeepsTheParadigmUntilAnotherIsChosen) {
   EXPECT_FALSE(Get(job).spec().has_auto_());
 }
 
+TEST_F(JobsChangesTest, StaticPartsGoWithNoParadigmThatTakesOfThem) {
+  StartWithMembers();
+  v1::CreateJobRequest request = Request("a");
+  request.mutable_job()->mutable_spec()->set_data_assignment("static");
+  const std::string job = Create(request);
+  AwaitTraining(job);
+  for (const char* paradigm : {"bsp:steal=true", "auto"}) {
+    const absl::Status refused = Switch(job, paradigm).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("the job has static parts of the data"));
+  }
+  v1::Job wanted = Get(job);
+  wanted.mutable_spec()->set_batching("balanced");
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Update(wanted, "spec.batching").status()));
+  wanted.mutable_spec()->set_data_assignment("dynamic");
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Update(wanted, "spec.data_assignment").status()));
+  EXPECT_TRUE(Switch(job, "bsp").ok());
+  EXPECT_EQ(Get(job).spec().data_assignment(), "static");
+}
+
 // Weights of 40 parameters, for five workers at most.
 TEST_F(JobsChangesTest, AParadigmThatAServerHasNoRoomForIsRefused) {
   Start();
