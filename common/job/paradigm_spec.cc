@@ -187,6 +187,11 @@ void List(BspOptions& options, Parameters& parameters) {
   parameters.Only(options.steal && (parameters.reads() || options.fill),
                   "needs steal=true");
   parameters.Flag("fill", options.fill, "true", "false");
+  if (parameters.reads() && options.fill) options.redo = false;
+  parameters.Only(
+      options.steal && !options.fill && (parameters.reads() || !options.redo),
+      "needs steal=true, without fill=true");
+  parameters.Flag("redo", options.redo, "true", "false");
 }
 
 void List(AspOptions& /*options*/, Parameters& /*parameters*/) {}

@@ -21,6 +21,9 @@ struct BspOptions {
   int pieces = 16;  // With `steal`: of a batch, as little as one takes.
   // With `steal`: whoever finds nothing to take begins with the next round.
   bool fill = false;
+  // With `steal`, without `fill`: what is much too late is computed by those
+  // who wait.
+  bool redo = true;
 };
 
 struct AspOptions {};

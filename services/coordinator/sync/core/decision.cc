@@ -39,6 +39,9 @@ constexpr Words kWords[] = {
     {kFillsWait, "fills_wait",
      "computes {b sample|samples} of round {a} meanwhile: {c member is|members"
      " are} still awaited"},
+    {kRedone, "redone",
+     "is too late for round {b}: {c member that waits computes|members that"
+     " wait compute} its {a sample|samples}"},
     {kRoundClosed, "round_closed",
      "round {a} is complete with {b push|pushes}"},
     {kWithinBound, "within_bound", "gap {a} is within the bound {b}: goes on"},

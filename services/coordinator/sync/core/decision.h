@@ -17,6 +17,9 @@ enum class DecisionKind : uint8_t {
   kWaitForRound,  // a = next round, b = members still awaited before it.
   // Begins with the next round: a = that round, b = samples, c = as above.
   kFillsWait,
+  // Told to drop its part: a = samples of that, b = its round, c = members that
+  // compute as many.
+  kRedone,
   kRoundClosed,     // a = round, b = pushes it gathered.
   kWithinBound,     // Released: a = gap, b = bound.
   kWaitForSlowest,  // Held: a = gap, b = bound that releases it.

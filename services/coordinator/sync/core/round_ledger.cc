@@ -6,6 +6,11 @@
 
 namespace paceline {
 
+int64_t RoundLedger::PlansOf(RoundId round) const {
+  const auto it = rounds_.find(round);
+  return it == rounds_.end() ? 0 : it->second.plans;
+}
+
 int64_t RoundLedger::PushesIn(RoundId round) const {
   const auto it = rounds_.find(round);
   return it == rounds_.end() ? 0 : it->second.pushes;

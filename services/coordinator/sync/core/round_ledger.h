@@ -40,6 +40,9 @@ class RoundLedger {
   // How many live pushes the round has gathered since it was last drained.
   int64_t PushesIn(RoundId round) const;
 
+  // How many of its plans are open: their pushes are under way.
+  int64_t PlansOf(RoundId round) const;
+
   // Whether the round could have a plan issued now, within kMaxOpenRounds.
   bool HasRoomFor(RoundId round) const {
     return rounds_.size() < kMaxOpenRounds || rounds_.contains(round);

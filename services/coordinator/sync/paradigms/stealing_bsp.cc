@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "common/check.h"
 #include "common/job/paradigm_spec.h"
 #include "common/overloaded.h"
@@ -37,6 +38,17 @@ constexpr int64_t kFillParts = 4;
 // A wait is worth filling if it is so much of the least part at least. The rest
 // of that part is work of the next round all the same.
 constexpr double kFits = 0.5;
+
+// Who is later than foreseen by so many times what it would take the others to
+// compute its part again is too late, if that is so much of its round, too.
+// With less, what is thrown away costs more than the wait where times are
+// without memory; and of a thousand workers whose times scatter somebody is
+// always late.
+constexpr double kTooLate = 4;
+constexpr double kTooLateOfRound = 0.5;
+// It is believed to have become so many times slower at most: mostly that
+// passes.
+constexpr double kSlowest = 2;
 
 // Seconds for a sample; of whom nothing is known.
 constexpr double kLeastSeconds = 1e-9;
@@ -70,6 +82,11 @@ double SecondsSince(absl::Time then, absl::Time now) {
   return absl::ToDoubleSeconds(now - then);
 }
 
+// A time that any clock can show, so that it has passed when it is there.
+absl::Duration InSeconds(double seconds) {
+  return absl::Ceil(absl::Seconds(seconds), absl::Microseconds(1));
+}
+
 class StealingBsp final : public SyncPolicy {
  public:
   explicit StealingBsp(const BspOptions& options) : options_(options) {
@@ -80,7 +97,10 @@ class StealingBsp final : public SyncPolicy {
     next_ = view.rounds().next();
     open_ = RoundId{0};
     parts_.clear();
+    given_up_.clear();
     filled_ = 0;
+    due_ = absl::InfiniteFuture();
+    overdue_ = false;
     for (const auto& [worker, phase] : view.members()) {
       const std::optional<Pace> pace = view.PaceBefore(worker);
       if (pace.has_value()) paces_.Measured(worker, pace->seconds_each, 0);
@@ -99,20 +119,28 @@ class StealingBsp final : public SyncPolicy {
                    [&](const PushDone& e) { End(view, e, actions); },
                    [&](const Abandoned& e) {
                      Drop(e.worker);
+                     // Of those that it is told of nobody waits for it.
+                     const bool late = given_up_.erase(e.worker) > 0;
+                     if (late && Help(view, e.worker, actions)) return;
                      Wait(view, e.worker, actions);
                    },
                    [&](const Left& e) {
                      paces_.Forget(e.worker);
+                     given_up_.erase(e.worker);
                      Drop(e.worker);
                      Turn(view, e.worker, actions);
                    },
                    [&](const Idle& e) {
+                     given_up_.erase(e.worker);
                      Drop(e.worker);
                      Turn(view, e.worker, actions);
                    },
+                   [&](const Tick&) { RedoTheLate(view, actions); },
                    [](const auto&) {}},
         event);
   }
+
+  absl::Time NextDeadline() const override { return due_; }
 
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
@@ -123,7 +151,11 @@ class StealingBsp final : public SyncPolicy {
   void Ready(const SyncView& view, const GradientReady& ready,
              std::vector<Action>& actions) {
     const auto it = parts_.find(ready.worker);
-    CHECK(it != parts_.end());
+    if (it == parts_.end()) {  // It will hear first that it is given up.
+      CHECK(given_up_.contains(ready.worker));
+      actions.push_back(PlanPush{ready.worker, PushPlan::Discard()});
+      return;
+    }
     Part& part = it->second;
     // Near the end of an epoch there are fewer than it was to have.
     // Who loads ahead may have had a few more.
@@ -146,6 +178,7 @@ class StealingBsp final : public SyncPolicy {
     Take(part, more);
     part.began = view.now();
     part.samples = more;
+    Expect(part);
     actions.push_back(Extend{ready.worker, static_cast<uint32_t>(more), plan});
   }
 
@@ -209,6 +242,7 @@ class StealingBsp final : public SyncPolicy {
   void End(const SyncView& view, const PushDone& done,
            std::vector<Action>& actions) {
     const WorkerId worker = done.worker;
+    given_up_.erase(worker);
     const auto it = parts_.find(worker);
     if (it != parts_.end()) {
       // Others can take what it was given last: it could not be extended by
@@ -300,7 +334,10 @@ class StealingBsp final : public SyncPolicy {
     // Who has just come has not been asked yet, and is not asked again.
     if (options_.fill && Help(view, worker, actions)) return;
     const int64_t fill = MayFill(view) ? Filling(view, paces_.Of(worker)) : 0;
-    if (fill == 0) return ReportWait(next_, awaited, worker, actions);
+    if (fill == 0) {
+      if (overdue_) due_ = view.now();
+      return ReportWait(next_, awaited, worker, actions);
+    }
     actions.push_back(
         Report{{DecisionKind::kFillsWait, worker,
                 static_cast<int64_t>(ToNumber(next_)), fill, awaited}});
@@ -309,10 +346,15 @@ class StealingBsp final : public SyncPolicy {
 
   // Of how many members the next round waits. Before anything is given.
   int64_t Awaited(const SyncView& view) const {
-    return static_cast<int64_t>(view.computing()) -
-           std::ranges::count_if(parts_, [this](const auto& part) {
-             return part.second.round == next_;
-           });
+    const int64_t awaited =
+        static_cast<int64_t>(view.computing()) -
+        static_cast<int64_t>(given_up_.size()) -
+        std::ranges::count_if(parts_, [this](const auto& part) {
+          return part.second.round == next_;
+        });
+    // Somebody may have been given up who pushed already, because it cannot
+    // extend an iteration.
+    return std::max(awaited, view.rounds().PlansOf(open_));
   }
   // A second round is opened only where it is not needed elsewhere.
   bool MayFill(const SyncView& view) const {
@@ -350,28 +392,113 @@ class StealingBsp final : public SyncPolicy {
     const auto waiting = static_cast<int64_t>(view.waiting().size());
     Advance();
     left_ += int64_t{view.batch_size()} *
-             (waiting + static_cast<int64_t>(parts_.size()));
+             (waiting + static_cast<int64_t>(parts_.size()) +
+              static_cast<int64_t>(given_up_.size()));
     // Who has left may have filled more than what is there now.
     left_ = std::max(left_, waiting);
+    Divide(view, actions);
+  }
+
+  // What nobody has been given of the open round, among those who wait.
+  void Divide(const SyncView& view, std::vector<Action>& actions) {
+    const auto waiting = static_cast<int64_t>(view.waiting().size());
     if (waiting == 0) return;
     // Who still computes on the weights of before comes back.
     Outlook outlook = LookAt(open_, view.now());
-    for (const WorkerId worker : view.waiting()) {
-      outlook.rate += 1 / paces_.Of(worker).seconds_each;
-    }
+    outlook.rate += RateOfWaiting(view);
     const double seconds = outlook.work / outlook.rate;
     // All get something, so that a slow one's pace is not forgotten.
-    const int64_t least = std::min(Piece(view), left_ / waiting);
+    const int64_t least =
+        std::max(int64_t{1}, std::min(Piece(view), left_ / waiting));
     int64_t kept = least * waiting;
     for (const WorkerId worker : view.waiting()) {
+      if (left_ < least) return;
       kept -= least;
       const PaceForecast pace = paces_.Of(worker);
       const double share = seconds / pace.seconds_each;
+      const int64_t most = std::min(std::max(left_ - kept, least), Most(view));
       Give(view, worker, open_,
-           std::clamp(Whole(view, share * PartOf(pace)), least,
-                      std::min(left_ - kept, Most(view))),
-           actions);
+           std::clamp(Whole(view, share * PartOf(pace)), least, most), actions);
     }
+  }
+
+  double RateOfWaiting(const SyncView& view) const {
+    double rate = 0;
+    for (const WorkerId worker : view.waiting()) {
+      rate += 1 / paces_.Of(worker).seconds_each;
+    }
+    return rate;
+  }
+
+  bool CanBeTooLate(const Part& part) const {
+    return options_.redo && part.round == open_ && part.samples > 0 &&
+           part.pace.known;
+  }
+
+  // When a part may be too late, if enough wait by then.
+  static absl::Time SoonestTooLate(const Part& part) {
+    const double foreseen = Foreseen(part);
+    const double round = SecondsSince(part.released, part.began) + foreseen;
+    return part.began + InSeconds(foreseen + kTooLateOfRound * round);
+  }
+  // When it is, for those who wait, who compute so many samples a second.
+  static absl::Time TooLateAt(const Part& part, double rate) {
+    const double again = static_cast<double>(part.done + part.samples) / rate;
+    return std::max(SoonestTooLate(part),
+                    part.began + InSeconds(Foreseen(part) + kTooLate * again));
+  }
+  static double Foreseen(const Part& part) {
+    return static_cast<double>(part.samples) * part.pace.seconds_each;
+  }
+
+  // The part is begun: it is looked at again when it may be too late.
+  void Expect(const Part& part) {
+    if (CanBeTooLate(part)) due_ = std::min(due_, SoonestTooLate(part));
+  }
+
+  // Who is too late is to drop its part, and those who wait compute as much.
+  void RedoTheLate(const SyncView& view, std::vector<Action>& actions) {
+    const absl::Time now = view.now();
+    const double rate = RateOfWaiting(view);
+    due_ = absl::InfiniteFuture();
+    overdue_ = false;
+    std::vector<WorkerId> late;
+    for (const auto& [worker, part] : parts_) {
+      if (!CanBeTooLate(part)) continue;
+      const absl::Time at =
+          rate > 0 ? TooLateAt(part, rate) : SoonestTooLate(part);
+      if (at > now) {
+        due_ = std::min(due_, at);
+      } else if (rate > 0) {
+        late.push_back(worker);
+      } else {
+        overdue_ = true;
+      }
+    }
+    for (const WorkerId worker : late) GiveUp(view, worker, actions);
+    if (!late.empty()) Divide(view, actions);
+  }
+
+  void GiveUp(const SyncView& view, WorkerId worker,
+              std::vector<Action>& actions) {
+    const auto it = parts_.find(worker);
+    const int64_t samples = it->second.done + it->second.samples;
+    LearnOfTheLate(view.now(), worker, it->second);
+    actions.push_back(Report{{DecisionKind::kRedone, worker, samples,
+                              static_cast<int64_t>(ToNumber(open_)),
+                              static_cast<int64_t>(view.waiting().size())}});
+    actions.push_back(Abandon{worker});
+    given_up_.insert(worker);
+    left_ += samples;
+    parts_.erase(it);
+  }
+
+  // Of somebody whose part nobody waits for any more.
+  void LearnOfTheLate(absl::Time now, WorkerId worker, const Part& part) {
+    const double slower = SecondsSince(part.began, now) / Foreseen(part);
+    paces_.Measured(worker,
+                    part.pace.seconds_each * std::clamp(slower, 1.0, kSlowest),
+                    std::max(part.wrong, slower - 1));
   }
 
   void Give(const SyncView& view, WorkerId worker, RoundId round,
@@ -384,6 +511,7 @@ class StealingBsp final : public SyncPolicy {
             .samples = samples,
             .pace = paces_.Of(worker)};
     Take(part, samples);
+    Expect(part);
     actions.push_back(Release{.worker = worker,
                               .plan = PushPlan::Ask(),
                               .samples = static_cast<uint32_t>(samples),
@@ -416,6 +544,10 @@ class StealingBsp final : public SyncPolicy {
   int64_t left_ = 0;
   int64_t filled_ = 0;  // Samples of the next round that were given away.
   absl::btree_map<WorkerId, Part> parts_;
+  // They were told to drop their parts, and have not answered.
+  absl::btree_set<WorkerId> given_up_;
+  absl::Time due_ = absl::InfiniteFuture();  // Somebody may be too late then,
+  bool overdue_ = false;                     // or is as soon as somebody waits.
   SamplePaces paces_;
 };
 

@@ -25,6 +25,14 @@ namespace paceline {
 // be taken from anybody. How large a part is, and when the least one is left to
 // others, is our reading.
 //
+// With `redo`, which is the default without `fill`, a worker that is much later
+// than foreseen, because it stands still say, is told to drop its part, and
+// those who wait compute as many other samples for the round, of the same
+// version. Its own are dealt again. So the round waits for nobody much longer
+// than it takes to do without him (backup tasks: Dean and Ghemawat, OSDI 2004,
+// section 3.6; when is our reading). The next round is as long as if he took
+// part in it.
+//
 // Who joins or resumes while a round is open takes part from the next one on;
 // with `fill` it takes at once from what nobody has begun.
 // What a lost worker had begun is dealt in later rounds: its round is smaller.

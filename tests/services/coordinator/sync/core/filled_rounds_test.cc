@@ -97,7 +97,7 @@ TEST(FilledRoundsTest, AreAsLongAsEverAndOneUpdateStaleAtMost) {
     ClusterSpec spec = SpecOf(seed);
     spec.run.paradigm = *ParseParadigm(absl::StrCat(
         "bsp:steal=true,pieces=", seed % 3 == 0 ? 16 : 1 << seed % 3,
-        seed % 4 == 0 ? "" : ",fill=true"));
+        seed % 4 == 0 ? ",redo=false" : ",fill=true"));
     HistoryChecker checker(spec);
     RoundWatch watch;
     VirtualCluster(&spec, {&checker, &watch}).Run();

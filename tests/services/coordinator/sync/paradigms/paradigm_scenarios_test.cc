@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"bsp", 1, /*counts_from_release=*/true},
         Case{"bsp:steal=true,pieces=16"}, Case{"bsp:steal=true,pieces=1"},
-        Case{"bsp:steal=true,fill=true"},
+        Case{"bsp:steal=true,fill=true"}, Case{"bsp:steal=true,redo=false"},
         Case{"bsp:steal=true,pieces=1,fill=true"}, Case{"asp"},
         Case{"ssp:s=0", 1}, Case{"ssp:s=1", 2}, Case{"ssp:s=3", 4},
         Case{"ssp:s=2,staleness_weight=inverse,staleness_cap=1", 3},

@@ -13,6 +13,7 @@ TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
        {"bsp",
         "bsp:steal=true,pieces=8",
         "bsp:steal=true,pieces=8,fill=true",
+        "bsp:steal=true,pieces=8,redo=false",
         "asp",
         "ssp:s=4",
         "dssp:lower=2,upper=9,mode=bounded,release=next,interval=busy,"
