@@ -171,7 +171,7 @@ class JobParser {
     if (!v1::WireFormat_IsValid(spec_.wire())) {
       checks_.Add(Path("wire"), absl::StrCat("there is no wire format ",
                                              static_cast<int>(spec_.wire()),
-                                             "; use FP32, BF16 or FP16"));
+                                             "; use FP32, BF16, FP16 or INT8"));
     }
     if (!v1::JobSpec::Precision_IsValid(spec_.precision())) {
       checks_.Add(Path("precision"),

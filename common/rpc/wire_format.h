@@ -1,6 +1,8 @@
 #ifndef PACELINE_COMMON_RPC_WIRE_FORMAT_H_
 #define PACELINE_COMMON_RPC_WIRE_FORMAT_H_
 
+#include <algorithm>
+
 #include "absl/status/statusor.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor_kind.h"
@@ -36,6 +38,24 @@ inline absl::StatusOr<DType> FromWire(v1::WireFormat format) {
     default:
       return absl::InvalidArgumentError("the wire format is not known");
   }
+}
+
+// Members of every release know it.
+inline bool KnownToAll(v1::WireFormat format) {
+  return format == v1::FP32 || format == v1::BF16 || format == v1::FP16;
+}
+
+// What a member says in its hello: the other formats that it knows.
+template <class Hello>
+void NameFormats(Hello& hello) {
+  hello.add_formats(v1::INT8);
+}
+
+// Whether a member knows the format that has named these.
+template <class Formats>
+bool KnowsFormat(const Formats& named, v1::WireFormat format) {
+  return KnownToAll(format) ||
+         std::find(named.begin(), named.end(), format) != named.end();
 }
 
 // Of a job's wire format, what its weights travel as. Only gradients travel as

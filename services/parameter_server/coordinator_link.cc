@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -32,6 +33,7 @@ v1::ServerMessage Hello(const CoordinatorLink::Options& options) {
   hello.set_max_bytes(options.max_bytes);
   hello.set_connections(options.connections);
   hello.set_tells_log(options.tell_log != nullptr);
+  NameFormats(hello);
   return message;
 }
 

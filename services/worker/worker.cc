@@ -116,8 +116,10 @@ absl::Status Worker::RunSession() {
       options_.patience > absl::ZeroDuration()
           ? std::min(options_.patience, options_.orphan)
           : options_.orphan;
+  v1::WorkerHello hello = options_.hello;
+  NameFormats(hello);
   ControlStream control(
-      addresses_, options_.hello, options_.dial, orphan,
+      addresses_, std::move(hello), options_.dial, orphan,
       [this](const absl::Status& link) { TellRegistration(link); }, term_,
       options_.tell_log);
   if (options_.source != nullptr) {

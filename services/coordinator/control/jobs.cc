@@ -160,6 +160,7 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
   PACELINE_RETURN_IF_ERROR(NoteQuota(
       CheckJobQuota(options_.quota, book_.JobsOf(name.name_space), job)));
   PACELINE_RETURN_IF_ERROR(CheckInterval(job));
+  PACELINE_RETURN_IF_ERROR(fleet().CheckFormat(job.spec()));
   // What it is to have must not change with the coordinator.
   if (!job.spec().has_replicas() && options_.replicas > 0) {
     job.mutable_spec()->set_replicas(options_.replicas);

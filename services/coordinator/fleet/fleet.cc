@@ -10,6 +10,7 @@
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/fleet/assignment.h"
@@ -30,18 +31,6 @@ constexpr int kLeavingLeases = 30;
 // long as workers wait for it.
 constexpr int kStalledLeases = 3;
 
-ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
-                  std::weak_ptr<ServerPeer> stream) {
-  return {id,
-          hello.name(),
-          hello.address(),
-          std::move(stream),
-          hello.failure_domain(),
-          hello.replicates(),
-          hello.max_bytes() > 0,
-          hello.connections()};
-}
-
 // Nothing happens to a stream that is gone.
 template <class Command>
 void SendTo(const std::weak_ptr<OutgoingStream<Command>>& stream,
@@ -52,11 +41,6 @@ void SendTo(const std::weak_ptr<OutgoingStream<Command>>& stream,
 void Close(const std::weak_ptr<OpenStream>& stream,
            const absl::Status& status) {
   if (const auto open = stream.lock()) open->Close(status);
-}
-
-bool IsConnected(const std::weak_ptr<OpenStream>& stream) {
-  const auto open = stream.lock();
-  return open != nullptr && open->connected();
 }
 
 // The streams of those who have that name and are to be replaced: of one, and
@@ -142,6 +126,7 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
   }
   SendTo(stream, Registered());
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
+  TellLeftOut("worker", hello);
   options_.changed();
   return member;
 }
@@ -331,6 +316,7 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   }
   LogInfo("registered",
           {{"server", hello.name()}, {"address", hello.address()}});
+  TellLeftOut("server", hello);
   ReturnToRuns(LinkOf(member, hello, stream), hello);
   Offer(member);
   options_.changed();
@@ -361,6 +347,10 @@ void Fleet::ReturnToRuns(const ServerLink& link, const v1::ServerHello& hello) {
   }
 }
 
+bool Fleet::Draining(const WorkerEntry& entry) const {
+  return entry.going || drained_.contains(entry.hello.name());
+}
+
 bool Fleet::TakesJobs(uint64_t id, const ServerEntry& entry) const {
   return !entry.leaving && !drained_servers_.contains(entry.hello.name()) &&
          folders_.IsFit(id, entry.hello);
@@ -374,7 +364,10 @@ void Fleet::Offer(uint64_t member) {
     const auto it = servers_.find(member);
     if (it == servers_.end() || !TakesJobs(member, it->second)) return;
     link = LinkOf(member, it->second.hello, it->second.stream);
-    for (const auto& [id, run] : runs_) runs.push_back(run);
+    for (const auto& [id, run] : runs_) {
+      if (KnowsFormat(it->second.hello.formats(), run->wire()))
+        runs.push_back(run);
+    }
   }
   for (const auto& run : runs) run->OfferServer(link);
 }
@@ -638,17 +631,6 @@ void Fleet::ForgetJob(absl::string_view job) {
   if (fit_again) options_.changed();
 }
 
-absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
-    uint32_t count) const {
-  absl::MutexLock lock(&mu_);
-  std::vector<LoadedServer> servers;
-  for (const auto& [id, entry] : servers_) {
-    if (!IsConnected(entry.stream) || !TakesJobs(id, entry)) continue;
-    servers.push_back({BytesOn(id), LinkOf(id, entry.hello, entry.stream)});
-  }
-  return LeastLoaded(std::move(servers), count);
-}
-
 uint64_t Fleet::BytesOn(uint64_t server) const {
   uint64_t bytes = 0;
   for (const auto& [id, run] : runs_) {
@@ -659,35 +641,17 @@ uint64_t Fleet::BytesOn(uint64_t server) const {
   return bytes;
 }
 
-absl::Status Fleet::CheckRoom(const JobRun& run,
-                              const ParadigmSpec& paradigm) const {
-  absl::MutexLock lock(&mu_);
-  for (const auto& [id, entry] : servers_) {
-    uint64_t needed = 0;
-    uint64_t others = 0;
-    for (const auto& [number, other] : runs_) {
-      const bool its_own = other.get() == &run;
-      for (const v1::HostedShard& shard :
-           other->ShardsOn(id, its_own ? &paradigm : nullptr)) {
-        (its_own ? needed : others) += shard.memory_bytes();
-      }
-    }
-    PACELINE_RETURN_IF_ERROR(
-        CheckRoomOf(entry.hello, needed, others, paradigm));
-  }
-  return absl::OkStatus();
-}
-
 std::vector<FleetMember> Fleet::Members() const {
   std::vector<FleetMember> members;
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [id, entry] : workers_) {
-      members.push_back({id, ToProto(entry, Draining(entry)),
-                         entry.run == nullptr ? 0 : entry.run->run(),
-                         entry.leaving || (entry.run == nullptr &&
-                                           !IsConnected(entry.stream)),
-                         entry.since, UnfitFor(entry.troubles)});
+      members.push_back(
+          {id, ToProto(entry, Draining(entry)),
+           entry.run == nullptr ? 0 : entry.run->run(),
+           entry.leaving ||
+               (entry.run == nullptr && !IsConnected(entry.stream)),
+           entry.since, UnfitFor(entry.troubles), entry.Formats()});
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -721,26 +685,6 @@ std::vector<v1::Server> Fleet::Servers() const {
   std::sort(servers.begin(), servers.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });
   return servers;
-}
-
-EvaluatorKnown Fleet::FindEvaluator(const std::string& job,
-                                    absl::string_view program) const {
-  absl::MutexLock lock(&mu_);
-  EvaluatorKnown known;
-  for (const auto& [id, is] : workers_) {
-    if (!is.hello.evaluator() || Draining(is) || !IsConnected(is.stream) ||
-        !HasModel(is.hello.programs(), program)) {
-      continue;
-    }
-    const auto trouble = is.troubles.find(job);
-    if (trouble == is.troubles.end() || !trouble->second.unfit()) {
-      return {.exists = true};
-    }
-    if (!known.why_none.empty()) continue;
-    known.why_none = absl::StrCat(is.hello.name(),
-                                  " cannot take part: ", trouble->second.why());
-  }
-  return known;
 }
 
 absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {

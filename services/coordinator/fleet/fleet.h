@@ -35,6 +35,7 @@ struct FleetMember {
   absl::Time since;      // In `run`, by the fleet's clock.
   // Jobs that it was given to and could not take part in, and why not.
   std::map<std::string, std::string> unfit_for;
+  std::vector<v1::WireFormat> formats = {};  // As it has named them.
 };
 
 struct FleetOptions {
@@ -62,7 +63,6 @@ class Fleet {
 
   // UNAVAILABLE if the member knows of a later term.
   absl::Status CheckTerm(const v1::SessionHello& hello) const;
-
   // The streams of Fleet (fleet.proto); the codes are those.
   absl::StatusOr<uint64_t> OnWorkerConnected(const v1::WorkerHello& hello,
                                              std::weak_ptr<WorkerPeer> stream);
@@ -77,8 +77,7 @@ class Fleet {
   std::shared_ptr<const RunSession> RestoreWorker(
       const std::shared_ptr<JobRun>& run, WorkerId worker,
       const ReplayedSession& session);
-  // The sessions of workers that were restored since the last call, by their
-  // numbers in the fleet: somebody has to carry them.
+  // Restored since the last call, by their numbers: somebody has to carry them.
   std::map<uint64_t, std::shared_ptr<WorkerSession>> TakeRestored();
   absl::StatusOr<uint64_t> OnServerConnected(const v1::ServerHello& hello,
                                              std::weak_ptr<ServerPeer> stream);
@@ -95,8 +94,7 @@ class Fleet {
 
   // FAILED_PRECONDITION if the worker is gone or not free, or the run is over.
   absl::Status Assign(uint64_t member, uint64_t run_number);
-  // Asks it to finish its iteration and leave; not kOk: it cannot be used
-  // there.
+  // Asks it to finish its iteration and leave; not kOk: it is of no use there.
   void Release(uint64_t member, absl::string_view why, absl::StatusCode code);
 
   // The worker of that name gets no run, not when it registers anew either, or
@@ -105,20 +103,21 @@ class Fleet {
   absl::Status SetDraining(const std::string& name, bool draining);
   // The same of a server, and what it has goes to others where that can be.
   absl::Status SetServerDraining(const std::string& name, bool draining);
-
   // Nobody is unfit for the job any more: the job of that name is another one
   // now, or is to be tried again.
   void ForgetJob(absl::string_view job);
   // Where checkpoints are kept: servers that do not see that are not picked.
   void SetFolders(v1::CheckpointFolders folders);
-  // `count` parameter servers that stay, those with the fewest bytes, by name;
-  // 0: all. UNAVAILABLE if there are not so many.
-  absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
-
+  // `count` parameter servers that stay and know the format, those with the
+  // fewest bytes, by name; 0: all. UNAVAILABLE if there are not so many.
+  absl::StatusOr<std::vector<ServerLink>> PickServers(
+      uint32_t count, v1::WireFormat format = v1::FP32) const;
+  // FAILED_PRECONDITION (WIRE_FORMAT_NOT_KNOWN) if a member that such a job
+  // could get, and that is not drained, does not know its format.
+  absl::Status CheckFormat(const v1::JobSpec& spec) const;
   // RESOURCE_EXHAUSTED if a server that the run uses has no room for what the
   // paradigm would make it hold, as far as servers say how much that is.
   absl::Status CheckRoom(const JobRun& run, const ParadigmSpec& paradigm) const;
-
   // The last lines that the member of that name has logged, of ReadWorkerLog
   // and ReadServerLog (cluster.proto): the codes are those.
   void AskWorkerForLog(const std::string& worker, uint32_t lines,
@@ -126,13 +125,13 @@ class Fleet {
   void AskServerForLog(const std::string& server, uint32_t lines,
                        LogQuestions::Answered answered);
   LogQuestions& logs() { return logs_; }
-
   std::vector<FleetMember> Members() const;  // By name.
   std::vector<v1::Server> Servers() const;   // By name.
   // Whether any is connected that can evaluate the job, whose model is that
-  // program's or, where that is empty, a built-in one.
+  // program's, or a built-in one where that is empty.
   EvaluatorKnown FindEvaluator(const std::string& job,
-                               absl::string_view program) const;
+                               absl::string_view program,
+                               v1::WireFormat format = v1::FP32) const;
 
   // So much time passes for nobody: what they have said lies unread.
   void Forgive(absl::Duration time);
@@ -150,16 +149,16 @@ class Fleet {
   // It has failed in the run: it is unfit for the job, or may try again.
   void NoteFailure(uint64_t member, const JobRun& run,
                    const v1::Failed& failed);
-  bool Draining(const WorkerEntry& entry) const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return entry.going || drained_.contains(entry.hello.name());
-  }
+  bool Draining(const WorkerEntry& entry) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   absl::Duration LeavingLimit(const WorkerEntry& entry) const;  // To leave.
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Whether it may get something of a run.
   bool TakesJobs(uint64_t id, const ServerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  void Offer(uint64_t member);  // To all runs, if it may.
+  void Offer(uint64_t member);  // To all runs, if it may and can.
+  // Logs of each run whose wire format it does not know that it has no part.
+  template <class Hello>
+  void TellLeftOut(absl::string_view role, const Hello& hello) const;
   // Tells the runs what it has of them; of others it is to have nothing.
   void ReturnToRuns(const ServerLink& link, const v1::ServerHello& hello);
 

@@ -1,9 +1,19 @@
 #include "services/coordinator/fleet/fleet_entries.h"
 
+#include <utility>
+
 #include "common/proto_time.h"
 #include "services/coordinator/jobs/resource_name.h"
 
 namespace paceline {
+
+std::vector<v1::WireFormat> WorkerEntry::Formats() const {
+  std::vector<v1::WireFormat> formats;
+  for (const int format : hello.formats()) {
+    formats.push_back(static_cast<v1::WireFormat>(format));
+  }
+  return formats;
+}
 
 void WorkerEntry::EndSession() {
   if (session != nullptr) session->over = true;
@@ -47,6 +57,23 @@ v1::Server ToProto(const ServerEntry& entry) {
   server.set_version(entry.hello.version());
   *server.mutable_connect_time() = ToProto(entry.connect_time);
   return server;
+}
+
+ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
+                  std::weak_ptr<ServerPeer> stream) {
+  return {id,
+          hello.name(),
+          hello.address(),
+          std::move(stream),
+          hello.failure_domain(),
+          hello.replicates(),
+          hello.max_bytes() > 0,
+          hello.connections()};
+}
+
+bool IsConnected(const std::weak_ptr<OpenStream>& stream) {
+  const auto open = stream.lock();
+  return open != nullptr && open->connected();
 }
 
 }  // namespace paceline

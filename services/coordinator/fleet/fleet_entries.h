@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "protos/paceline/v1/cluster.pb.h"
@@ -30,7 +31,8 @@ struct WorkerEntry {
   std::shared_ptr<RunSession> session;  // Null exactly if `run` is.
   absl::Time since;
 
-  void EndSession();  // It is in no run any more.
+  std::vector<v1::WireFormat> Formats() const;  // As it has named them.
+  void EndSession();                            // It is in no run any more.
 };
 
 v1::Worker ToProto(const WorkerEntry& entry, bool draining);
@@ -49,6 +51,12 @@ struct ServerEntry {
 
 // But for what depends on others.
 v1::Server ToProto(const ServerEntry& entry);
+
+// The server with that number, as runs know it.
+ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
+                  std::weak_ptr<ServerPeer> stream);
+
+bool IsConnected(const std::weak_ptr<OpenStream>& stream);
 
 }  // namespace paceline
 

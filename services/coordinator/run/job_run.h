@@ -167,6 +167,7 @@ class JobRun : private RunDriver {
   uint64_t run() const { return setup_.run; }
   RunLog& log() { return log_; }
   const std::string& job_name() const { return setup_.job_name; }
+  v1::WireFormat wire() const { return setup_.plan.spec.wire(); }
 
  private:
   // What an event cannot hold.

@@ -6,6 +6,7 @@
 #include "common/rng.h"
 #include "common/rpc/grpc_status.h"
 #include "gtest/gtest.h"
+#include "protos/paceline/v1/fleet.pb.h"
 
 namespace paceline {
 namespace {
@@ -33,6 +34,18 @@ TEST(WireFormatTest, WhatIsNotKnownIsRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(
         FromWire(static_cast<v1::WireFormat>(format)).status()));
   }
+}
+
+TEST(WireFormatTest, AMemberNamesEveryFormatThatNotAllKnow) {
+  v1::WorkerHello hello;
+  const v1::WorkerHello of_before;
+  NameFormats(hello);
+  for (int format = v1::FP32; format <= v1::WireFormat_MAX; ++format) {
+    const auto wire = static_cast<v1::WireFormat>(format);
+    EXPECT_TRUE(KnowsFormat(hello.formats(), wire)) << format;
+    EXPECT_EQ(KnowsFormat(of_before.formats(), wire), KnownToAll(wire));
+  }
+  EXPECT_FALSE(KnownToAll(v1::INT8));
 }
 
 TEST(ReplaceInvalidUtf8Test, Table) {

@@ -269,6 +269,7 @@ TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
   EXPECT_EQ(hello.hello().name(), "s0");
   EXPECT_EQ(hello.hello().address(), "127.0.0.1:1");
   EXPECT_EQ(hello.hello().version(), "1.2.3");
+  EXPECT_THAT(hello.hello().formats(), testing::ElementsAre(v1::INT8));
   coordinator.Send(HostCommand(4));
   const v1::ServerMessage done = coordinator.Next();
   EXPECT_EQ(done.run(), 4u);

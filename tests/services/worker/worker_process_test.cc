@@ -69,6 +69,7 @@ TEST(WorkerProcessTest, AnnouncesWhatItsFlagsSay) {
   EXPECT_EQ(hello.labels().at("note"), "x=y");
   EXPECT_TRUE(hello.evaluator());
   EXPECT_FALSE(hello.version().empty());
+  EXPECT_THAT(hello.formats(), testing::ElementsAre(v1::INT8));
   session->AwaitHeartbeats(1);  // It has taken that in.
   program.Signal(SIGTERM);
   EXPECT_TRUE(session->Expect(Kind::kLeaving).leaving().process());

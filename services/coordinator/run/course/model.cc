@@ -67,7 +67,7 @@ std::string Difference(const ModelTensor& ours, const ModelTensor& theirs,
   if (ours.shape != theirs.shape) {
     return is(ShapeText(ours), ShapeText(theirs));
   }
-  if (sameness == Sameness::kShapes) return "";
+  if (sameness == Sameness::kNamesAndShapes) return "";
   if (ours.kind != theirs.kind) {
     return is(TensorKindName(ours.kind), TensorKindName(theirs.kind));
   }
@@ -167,7 +167,7 @@ absl::Status CheckAgreement(const WorkerModel& agreed, absl::string_view worker,
                             const WorkerModel& other, bool trainer) {
   const std::string difference = FirstDifference(
       other.tensors, agreed.tensors, absl::StrCat("at worker ", worker),
-      trainer ? Sameness::kAll : Sameness::kShapes);
+      trainer ? Sameness::kAll : Sameness::kNamesAndShapes);
   if (!difference.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         difference, ": all of a job's workers build the same model"));

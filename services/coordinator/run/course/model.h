@@ -46,9 +46,9 @@ absl::Status CheckModel(const std::vector<ModelTensor>& tensors);
 
 // How far two models are compared, tensor by tensor in their order.
 enum class Sameness : uint8_t {
-  kShapes,  // Names and shapes.
-  kKinds,   // And what the servers do with them.
-  kAll,     // And what each has of its own.
+  kNamesAndShapes,
+  kKinds,  // And what the servers do with them.
+  kAll,    // And what each has of its own.
 };
 
 // What is different in the first tensor that differs: "tensor "fc.weight" is

@@ -11,13 +11,23 @@
 
 namespace paceline {
 
-FleetServer::FleetServer(Fleet* fleet, const std::string& name,
-                         uint64_t max_bytes)
-    : fleet_(fleet) {
+namespace {
+
+v1::ServerHello HelloOf(const std::string& name, uint64_t max_bytes) {
   v1::ServerHello hello;
   hello.set_name(name);
-  hello.set_address(absl::StrCat(name, ":7000"));
   hello.set_max_bytes(max_bytes);
+  return hello;
+}
+
+}  // namespace
+
+FleetServer::FleetServer(Fleet* fleet, const std::string& name,
+                         uint64_t max_bytes)
+    : FleetServer(fleet, HelloOf(name, max_bytes)) {}
+
+FleetServer::FleetServer(Fleet* fleet, v1::ServerHello hello) : fleet_(fleet) {
+  hello.set_address(absl::StrCat(hello.name(), ":7000"));
   const auto member = fleet_->OnServerConnected(hello, stream_);
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);

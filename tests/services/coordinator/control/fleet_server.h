@@ -23,6 +23,7 @@ namespace paceline {
 class FleetServer {
  public:
   FleetServer(Fleet* fleet, const std::string& name, uint64_t max_bytes = 0);
+  FleetServer(Fleet* fleet, v1::ServerHello hello);
   ~FleetServer() { Stop(); }
   // Says nothing any more.
   void Stop();

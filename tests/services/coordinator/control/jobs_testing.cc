@@ -57,6 +57,11 @@ FleetServer& JobsTest::AddServer(const std::string& name, uint64_t max_bytes) {
   return *servers_.back();
 }
 
+FleetServer& JobsTest::AddServer(const v1::ServerHello& hello) {
+  servers_.push_back(std::make_unique<FleetServer>(&jobs_->fleet(), hello));
+  return *servers_.back();
+}
+
 FleetWorker& JobsTest::AddWorker(const std::string& name, bool evaluator) {
   workers_.push_back(
       std::make_unique<FleetWorker>(&jobs_->fleet(), name, evaluator));

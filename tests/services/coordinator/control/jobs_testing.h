@@ -51,6 +51,7 @@ class JobsTest : public ::testing::Test {
 
   // `max_bytes`: what it has room for; 0: it does not say.
   FleetServer& AddServer(const std::string& name, uint64_t max_bytes = 0);
+  FleetServer& AddServer(const v1::ServerHello& hello);
   FleetWorker& AddWorker(const std::string& name, bool evaluator = false);
   FleetWorker& AddWorker(const v1::WorkerHello& hello);
   // One server and one worker, s0 and w0.
