@@ -70,10 +70,10 @@ VOLATILE_TEXT = [
     (r"  +", "  "),
 ]
 # How many of these there are is a matter of time, and whether somebody watches
-# early enough to see a job wait and load.
+# early enough to see a job wait and load, or enough batches for their noise.
 OFTEN = re.compile(r"^\[mnist-lenet5\]|is a straggler|lost \(|dealt again|"
                    r"divided into|^ *auto-|^state (PENDING|STARTING):|"
-                   r"  job  advice  ")
+                   r"  job  advice  |^  Gradient:")
 SPEC = re.compile(r"^  ( *\w+: .*|\w+:)$")
 
 
