@@ -71,6 +71,13 @@ class ReplicationLog {
     return following_.load(std::memory_order_relaxed);
   }
 
+  // Whether WhenHeld() would call at once whatever is appended, for want of a
+  // backup that has to have it.
+  bool tells_at_once() const {
+    absl::MutexLock lock(&mu_);
+    return TellsAtOnce();
+  }
+
   // Dropped if another backup follows, or none. `acknowledge`: WhenHeld() will
   // be asked.
   void Append(uint64_t following, Entry entry, bool acknowledge = false);

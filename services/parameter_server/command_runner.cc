@@ -122,6 +122,14 @@ absl::StatusOr<v1::CommandDone> Close(JobShard& job,
   return done;
 }
 
+absl::Status Announce(Shard& shard, const ShardId& id,
+                      const v1::AnnounceClosing& announce) {
+  PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job, shard.Job(id));
+  // What a backup is told is not for the primary that it becomes.
+  if (!job->serving()) return absl::OkStatus();
+  return job->Announce(ClosingFromWire(announce));
+}
+
 // Whether a run is hosted that is not this one. REQUIRES: one is.
 bool AnotherThan(uint64_t run, const std::map<ShardId, Hosting>& shards) {
   // They are in the order of their runs.
@@ -290,7 +298,9 @@ void CommandRunner::Perform(const ShardId& id,
   } else if (command.has_promote()) {
     Promote(id, command.promote());
   } else {
-    const absl::Status obeyed = Obey(id, command);
+    const absl::Status obeyed = command.has_announce()
+                                    ? Announce(*shard_, id, command.announce())
+                                    : Obey(id, command);
     if (!obeyed.ok()) Fail(id, obeyed);
   }
 }
@@ -462,7 +472,9 @@ absl::Status CommandRunner::Repeat(const ShardId& id,
                                    const v1::ServerCommand& command) {
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
                             shard_->Job(id));
-  if (command.has_write_checkpoint()) return Write(id, job, command);
+  if (command.has_write_checkpoint()) {
+    return Write(id, job, command, /*again=*/true);
+  }
   v1::CommandDone done;
   if (command.has_fence()) {
     PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
@@ -614,12 +626,19 @@ void CommandRunner::Restored(const ShardId& id, uint64_t hosting,
 
 absl::Status CommandRunner::Write(const ShardId& id,
                                   const std::shared_ptr<JobShard>& job,
-                                  const v1::ServerCommand& command) {
+                                  const v1::ServerCommand& command,
+                                  bool again) {
   const v1::WriteCheckpoint& write = command.write_checkpoint();
+  PulledBlocks blocks;
   // A checkpoint that cannot be written is told of, and the training goes on.
-  PACELINE_ASSIGN_OR_RETURN(PulledBlocks blocks, job->TakeBlocks());
+  absl::Status begun;
+  if (again && !job->HoldBack()) {
+    begun = absl::UnavailableError("the weights that it was to be of are gone");
+  } else {
+    PACELINE_ASSIGN_OR_RETURN(blocks, job->TakeBlocks());
+  }
   Done(id, command.sequence());
-  const absl::Status begun = BeginWrite(id, job, std::move(blocks), write);
+  if (begun.ok()) begun = BeginWrite(id, job, std::move(blocks), write);
   if (begun.ok()) return begun;
   LogFailure(id, &shards_.at(id), begun.message());
   Count(begun, absl::ZeroDuration(), *metrics_);

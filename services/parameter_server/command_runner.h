@@ -150,7 +150,7 @@ class CommandRunner {
               const v1::ServerCommand& command,
               absl::StatusOr<v1::CommandDone> done);
   absl::Status Write(const ShardId& id, const std::shared_ptr<JobShard>& job,
-                     const v1::ServerCommand& command)
+                     const v1::ServerCommand& command, bool again = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status BeginWrite(const ShardId& id,
                           const std::shared_ptr<JobShard>& job,

@@ -30,6 +30,7 @@ v1::ServerMessage Hello(const CoordinatorLink::Options& options) {
   hello.set_sees_folders(true);
   hello.set_failure_domain(options.failure_domain);
   hello.set_replicates(true);
+  hello.set_drains_ahead(true);
   hello.set_max_bytes(options.max_bytes);
   hello.set_connections(options.connections);
   hello.set_tells_log(options.tell_log != nullptr);

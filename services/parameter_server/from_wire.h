@@ -36,6 +36,13 @@ inline PushBlock PushFromWire(const v1::PushBlock& wire, uint64_t incarnation) {
   return push;
 }
 
+inline AnnouncedClosing ClosingFromWire(const v1::AnnounceClosing& wire) {
+  return {.closing = wire.closing(),
+          .round = wire.round(),
+          .gradients = wire.gradients(),
+          .rate = wire.rate()};
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_PARAMETER_SERVER_FROM_WIRE_H_

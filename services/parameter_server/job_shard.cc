@@ -74,11 +74,6 @@ void Fill(PushEntry& entry, const Gradient& gradient,
   if (entry.owner == nullptr) KeepCopy(entry);
 }
 
-// As an update may have it.
-bool IsMomentum(std::optional<double> momentum) {
-  return momentum.value_or(0) >= 0 && momentum.value_or(0) < 1;
-}
-
 }  // namespace
 
 absl::Status ValidatePush(const PushBlock& push) {
@@ -419,81 +414,6 @@ ShardCounters JobShard::Counters() const {
   return {.parked_pulls = pulls_.parked(),
           .open_rounds = open_rounds_.size(),
           .snapshots = pulls_.snapshots()};
-}
-
-absl::StatusOr<std::optional<MeanGradient>> JobShard::Close(
-    int64_t closing, absl::Span<const uint64_t> rounds, double rate,
-    std::optional<double> momentum) {
-  if (stopped_.load()) return pulls_.status();
-  PullAnswers answers;
-  std::optional<MeanGradient> mean;
-  {
-    absl::MutexLock lock(&closing_mu_);
-    if (closing <= closing_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "closing ", closing, " is not above the last, ", closing_));
-    }
-    if (!(rate >= 0 && rate <= kRateMax)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("closing ", closing, ": the rate ", rate,
-                       " is not in [0, ", kRateMax, "]"));
-    }
-    if (!IsMomentum(momentum)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("closing ", closing, ": the momentum ", *momentum,
-                       " is not in [0, 1)"));
-    }
-    mean = DrainRounds(rounds, rate, momentum, pulls_.WaitingFor(closing));
-    closing_ = closing;
-    answers = pulls_.Advance(closing);
-  }
-  std::move(answers).Send();
-  return mean;
-}
-
-std::optional<MeanGradient> JobShard::DrainRounds(
-    absl::Span<const uint64_t> rounds, double rate,
-    std::optional<double> momentum,
-    absl::Span<const std::shared_ptr<const EarlyBlock>> waiting) {
-  const uint64_t following = log_.following();
-  MeanGradientSum mean;
-  for (const auto& block : blocks_) {
-    {
-      absl::MutexLock order(&block->order);
-      if (DrainBlock(*block, rounds, rate, momentum, &mean) &&
-          IsFollowed(*block, following)) {
-        log_.Append(following, DrainEntry{block->config.id,
-                                          {rounds.begin(), rounds.end()},
-                                          rate,
-                                          momentum});
-      }
-    }
-    if (waiting.empty() || block->config.kind == TensorKind::kFrozen) continue;
-    const PulledBlock pulled{block->config.id, block->state.Read()};
-    for (const auto& early : waiting) (*early)(pulled);
-  }
-  return mean.Sum();
-}
-
-bool JobShard::DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                          double rate, std::optional<double> momentum,
-                          MeanGradientSum* mean) {
-  std::optional<RoundSum> gathered = block.sums.Drain(rounds);
-  const bool counts =
-      mean != nullptr && block.config.kind == TensorKind::kTrained;
-  if (!gathered.has_value()) {
-    if (counts) mean->Add(0, 0);
-    return false;
-  }
-  Contribution contribution = rule_.Round(gathered->samples, rate);
-  contribution.momentum = momentum;
-  double square = 0;
-  Apply(block, contribution,
-        Payload::OfFloats(gathered->sum.get(), block.state.size()), DType::kF32,
-        counts ? &square : nullptr);
-  if (counts) mean->Add(gathered->samples, square);
-  block.sums.Recycle(std::move(gathered->sum));
-  return true;
 }
 
 absl::StatusOr<FencedPush> JobShard::Fence(uint64_t incarnation) {

@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/tensor/payload.h"
+#include "services/parameter_server/announced_closing.h"
 #include "services/parameter_server/block.h"
 #include "services/parameter_server/contributors.h"
 #include "services/parameter_server/delay_compensation.h"
@@ -110,6 +111,10 @@ class JobShard {
   absl::StatusOr<PushOutcome> Push(const PushBlock& push,
                                    const Payload& payload, DType dtype);
 
+  // Drains the block if it has all gradients that were announced for it. To be
+  // called after Push(): whoever pushed need not wait for it.
+  void DrainAhead(uint32_t block);
+
   // Gives all blocks once `closing` has been applied and all are initialized;
   // errors come through the callback (Pulls::Pull). ABORTED: fenced. `early`
   // is not told of what never changes.
@@ -143,6 +148,19 @@ class JobShard {
   void Stop(absl::string_view reason);
 
   // The coordinator's commands.
+
+  // That closing will come next, as far as anybody knows. A block that has the
+  // gradients of its round is drained at once, here or by DrainAhead(), and
+  // those who wait for the closing are told of the block. When all blocks are,
+  // they get their pulls. Where there is a backup they get them once it has all
+  // that is in them. Close() then has the rest to do, and gives what it would
+  // have given. Nothing happens if the closing is not the next one.
+  // INVALID_ARGUMENT: an absurd rate or momentum, or no gradients.
+  absl::Status Announce(const AnnouncedClosing& announced);
+
+  // Withdraws what is announced. False: blocks may be past the last closing
+  // already, here or at the primary before this one.
+  bool HoldBack();
 
   // Drains the accumulators of `rounds` and applies, block by block, their sum
   // as one update at `rate`, with that momentum if it is not the optimizer's;
@@ -252,6 +270,13 @@ class JobShard {
     int64_t rated_at ABSL_GUARDED_BY(order) = 0;
     // The following whose log has the block's changes.
     uint64_t followed ABSL_GUARDED_BY(order) = 0;
+    // What was drained for the closing that was announced last.
+    DrainedAhead ahead ABSL_GUARDED_BY(order);
+  };
+  // What was taken from one block's rounds and applied.
+  struct Drained {
+    uint64_t samples = 0;
+    double square = 0;  // Of a trained block.
   };
   // Whether the change of the block goes to the log of `following`.
   static bool IsFollowed(const HostedBlock& block, uint64_t following)
@@ -283,15 +308,28 @@ class JobShard {
                                         const BlockState* pulled);
   void Apply(HostedBlock& block, const Contribution& contribution,
              const Payload& payload, DType dtype, double* square = nullptr);
-  std::optional<MeanGradient> DrainRounds(
-      absl::Span<const uint64_t> rounds, double rate,
-      std::optional<double> momentum,
-      absl::Span<const std::shared_ptr<const EarlyBlock>> waiting);
-  // One block of them; adds to `mean`, if somebody wants to know.
-  bool DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                  double rate, std::optional<double> momentum,
-                  MeanGradientSum* mean)
+  std::optional<MeanGradient> DrainRounds(int64_t closing,
+                                          absl::Span<const uint64_t> rounds,
+                                          double rate,
+                                          std::optional<double> momentum);
+  // One block of them, and the log entry of it; nothing if they have nothing.
+  std::optional<Drained> DrainBlock(HostedBlock& block,
+                                    absl::Span<const uint64_t> rounds,
+                                    double rate, std::optional<double> momentum)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
+  // Of a block that is as those who wait for the closing want it.
+  static void TellEarly(
+      const HostedBlock& block,
+      absl::Span<const std::shared_ptr<const EarlyBlock>> waiting);
+  // If the announcement is still that of now.
+  void DrainAhead(HostedBlock& block, OpenAnnouncement& announced);
+  // True: the block had all that was announced.
+  bool DrainIfGathered(HostedBlock& block, const AnnouncedClosing& closing)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
+  std::shared_ptr<OpenAnnouncement> announced() const {
+    absl::MutexLock lock(&announced_mu_);
+    return announced_;
+  }
   void AppendState(HostedBlock& block, uint32_t index, uint64_t following);
 
   // One kind of entry each.
@@ -329,6 +367,11 @@ class JobShard {
   // the last one; before every other lock.
   absl::Mutex closing_mu_;
   int64_t closing_ ABSL_GUARDED_BY(closing_mu_) = 0;
+  // From another primary, and has made no closing since.
+  bool took_over_ ABSL_GUARDED_BY(closing_mu_) = false;
+
+  mutable absl::Mutex announced_mu_;
+  std::shared_ptr<OpenAnnouncement> announced_ ABSL_GUARDED_BY(announced_mu_);
 
   // Held while an entry is replayed; before every other lock.
   absl::Mutex replay_mu_;

@@ -118,6 +118,10 @@ absl::StatusOr<uint64_t> JobShard::BecomePrimary() {
       return absl::FailedPreconditionError(
           "this backup has not got everything of the shard");
     }
+    {
+      absl::MutexLock closing(&closing_mu_);
+      took_over_ = true;
+    }
     serving_.store(true);
     sequence = sequence_;
     end = std::move(end_replay_);
@@ -204,14 +208,14 @@ absl::Status JobShard::ReplayEntry(const PushEntry& push) {
 absl::Status JobShard::ReplayEntry(const DrainEntry& drain) {
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(drain.block));
   if (!(drain.rate >= 0 && drain.rate <= kRateMax &&
-        drain.momentum.value_or(0) >= 0 && drain.momentum.value_or(0) < 1)) {
+        IsMomentum(drain.momentum))) {
     return absl::InvalidArgumentError(
         "a drain's rate or momentum is out of range");
   }
   HostedBlock& block = *blocks_[index];
   if (block.state.Read() == nullptr) return WrongSize(drain.block);
   absl::MutexLock order(&block.order);
-  DrainBlock(block, drain.rounds, drain.rate, drain.momentum, nullptr);
+  DrainBlock(block, drain.rounds, drain.rate, drain.momentum);
   return absl::OkStatus();
 }
 

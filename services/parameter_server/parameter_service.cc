@@ -272,16 +272,21 @@ class ParameterStream
     service_->metrics_->pushed_blocks.Increment();
     service_->metrics_->push_bytes.Increment(
         static_cast<double>(frame.payload.size()));
+    if (outcome.complete) Acknowledge(job, push.iteration(), outcome);
+    if (push.has_round()) job.DrainAhead(push.block());
+    return absl::OkStatus();
+  }
+
+  void Acknowledge(JobShard& job, int64_t iteration,
+                   const PushOutcome& outcome) {
     // Once a stream: a push that is repeated as a whole is complete with each
     // of its blocks.
-    if (!outcome.complete || acknowledged_ == push.iteration()) {
-      return absl::OkStatus();
-    }
-    acknowledged_ = push.iteration();
+    if (acknowledged_ == iteration) return;
+    acknowledged_ = iteration;
     service_->metrics_->refused_blocks.Increment(
         static_cast<double>(outcome.refused.size()));
     v1::Frame ack;
-    ack.mutable_push_ack()->set_iteration(push.iteration());
+    ack.mutable_push_ack()->set_iteration(iteration);
     for (const uint32_t block : outcome.refused) {
       ack.mutable_push_ack()->add_refused(block);
     }
@@ -295,7 +300,6 @@ class ParameterStream
         std::static_pointer_cast<ParameterStream>(open)->Send(ack);
       }
     });
-    return absl::OkStatus();
   }
 
   // A pull, as the worker has asked for it.
@@ -421,7 +425,8 @@ class ParameterStream
     return &*answer_;
   }
 
-  // While a closing goes on: what it has done already is on its way meanwhile.
+  // While a closing goes on, or before: what is done already is on its way
+  // meanwhile.
   void PulledEarly(const Asked& asked, const PulledBlock& block) {
     if (!asked.Wants(block.id)) return;
     absl::MutexLock lock(&mu_);

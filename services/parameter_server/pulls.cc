@@ -106,7 +106,7 @@ PullAnswers Pulls::SetInitialized() {
 PullAnswers Pulls::Advance(int64_t closing) {
   {
     absl::MutexLock lock(&mu_);
-    closing_ = closing;
+    closing_ = std::max(closing_, closing);
   }
   return ServeDue();
 }

@@ -27,10 +27,11 @@ namespace paceline {
 using PullCallback = absl::AnyInvocable<void(absl::StatusOr<PulledBlocks>)>;
 
 // Is told, before the callback is called, the blocks that are as the pull wants
-// them already: while the closing that it waits for goes from block to block.
-// Called on the closing's thread; must not call the shard. The callback gets
-// all blocks nevertheless, or an error; of a pull that ends for another reason
-// meanwhile, blocks may be told after that.
+// them already: while the closing that it waits for goes from block to block,
+// or before that of what is drained ahead. Called on the thread that does it,
+// by several at once; must not call the shard. The callback gets all blocks
+// nevertheless, or an error; of a pull that ends for another reason meanwhile,
+// blocks may be told after that.
 using EarlyBlock = std::function<void(const PulledBlock&)>;
 
 // Who pulls, and for how long the pull may wait.
@@ -96,7 +97,7 @@ class Pulls {
   // Every block has its initial values now.
   PullAnswers SetInitialized();
 
-  // `closing` has been applied to every block.
+  // `closing` has been applied to every block, or a later one.
   PullAnswers Advance(int64_t closing);
 
   // Holds a snapshot until it is released; ids ascend. RESOURCE_EXHAUSTED and

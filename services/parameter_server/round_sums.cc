@@ -50,10 +50,12 @@ absl::Status RoundSums::Add(uint64_t round, uint32_t samples, float factor,
       AddToSum(factor, g, count, sum + first);
     });
     known.gathered.samples += samples;
+    ++known.gathered.gradients;
     return absl::OkStatus();
   }
   PACELINE_RETURN_IF_ERROR(open_->Open(round));
-  RoundSum gathered{.samples = samples, .sum = std::move(spare_)};
+  RoundSum gathered{
+      .samples = samples, .sum = std::move(spare_), .gradients = 1};
   if (gathered.sum == nullptr) gathered.sum = MakeFloatBuffer(size_);
   float* sum = gathered.sum.get();
   gradient.VisitF32(dtype, [&](size_t first, const char* g, size_t count) {
@@ -61,6 +63,14 @@ absl::Status RoundSums::Add(uint64_t round, uint32_t samples, float factor,
   });
   accumulators_.push_back({round, std::move(gathered)});
   return absl::OkStatus();
+}
+
+uint32_t RoundSums::GradientsOf(uint64_t round) const {
+  absl::MutexLock lock(&mu_);
+  for (const Accumulator& known : accumulators_) {
+    if (known.round == round) return known.gathered.gradients;
+  }
+  return 0;
 }
 
 std::optional<RoundSum> RoundSums::Take(uint64_t round) {

@@ -47,6 +47,8 @@ class OpenRounds {
 struct RoundSum {
   uint64_t samples = 0;  // sum(n)
   FloatBuffer sum;       // sum(n * u * g), of the block's size.
+  // How many it is the sum of, as far as this server has added them up itself.
+  uint32_t gradients = 0;
 };
 
 // One block's accumulators: made on a round's first arrival, handed out and
@@ -69,6 +71,9 @@ class RoundSums {
   // REQUIRES: `gradient` has the block's size.
   absl::Status Add(uint64_t round, uint32_t samples, float factor,
                    const Payload& gradient, DType dtype);
+
+  // How many gradients Add() has added to the round since its last drain.
+  uint32_t GradientsOf(uint64_t round) const;
 
   // Takes the accumulators of `rounds` away, summed in the order of `rounds`.
   // Nothing if none of them has received anything since its last drain.

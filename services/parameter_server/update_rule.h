@@ -19,6 +19,11 @@ namespace paceline {
 inline constexpr uint32_t kSamplesMax = 1u << 24;
 inline constexpr float kWeightMax = 1e6f;
 
+// Whether an update may have it.
+inline bool IsMomentum(std::optional<double> momentum) {
+  return momentum.value_or(0) >= 0 && momentum.value_or(0) < 1;
+}
+
 // What one update of one block is made of, before an optimizer takes it.
 struct Contribution {
   double samples = 0;         // n, or a round's sum(n).

@@ -234,6 +234,47 @@ TEST(CommandRunnerTest, ACheckpointIsWrittenBesideTheTraining) {
   EXPECT_GT(server.metrics.checkpoint_last_success.Value(), 0);
 }
 
+TEST(CommandRunnerTest, WhatIsAnnouncedIsDrainedAndNotAnswered) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  server.runner.Run(AnnounceCommand(1, 1));
+  ASSERT_TRUE(PushAndDrain(job, RoundPush(1, 1, 10, 7), 1).ok());
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(-1, 0));
+  EXPECT_TRUE(server.Quiet());
+  v1::ServerCommand wrong = AnnounceCommand(1, 1);
+  wrong.mutable_announce()->set_rate(-1);
+  ExpectFailed(server.Run(wrong), 1, StatusCode::kInvalidArgument, "the rate");
+}
+
+// Its answer was lost, and a block has gone on since: what was written the
+// first time cannot be written again.
+TEST(CommandRunnerTest, ARepeatedCheckpointIsOfTheWeightsThatWereOrdered) {
+  const ScratchFolder scratch;
+  RunningShard server(scratch.path());
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  const v1::ServerCommand write = WriteCommand(1, 2, 7, scratch.path() + "/c");
+  const auto written = [&] {
+    ExpectDone(server.Run(write), 1, 2);
+    return server.Next().checkpoint_written().code();
+  };
+  EXPECT_EQ(written(), 0);
+  server.runner.Run(AnnounceCommand(1, 1));
+  EXPECT_EQ(written(), 0) << "nothing has come since";
+  server.runner.Run(AnnounceCommand(1, 1));
+  ASSERT_TRUE(PushAndDrain(job, RoundPush(1, 1, 10, 7), 1).ok());
+  EXPECT_EQ(written(), Code(StatusCode::kUnavailable));
+  // It is no failure of the shard.
+  ASSERT_TRUE(PushAndDrain(job, RoundPush(1, 1, 11, 7), 1).ok());
+  v1::ServerCommand close = CloseCommand(1, 3, 1);
+  close.mutable_close()->add_rounds(7);
+  ExpectDone(server.Run(close), 1, 3);
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(-1, -1));
+}
+
 // The coordinator drops the evaluation; the training goes on.
 TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
   RunningShard server;
@@ -300,8 +341,6 @@ TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   ExpectDone(server.Run(CloseCommand(1, next, 1)), 1, next);
 }
 
-using testing::ElementsAre;
-
 // Runs 1 of `server`, trained, as a checkpoint in `folder`.
 void Save(RunningShard& server, const std::string& folder,
           const std::string& optimizer) {
@@ -341,9 +380,10 @@ TEST(CommandRunnerRestoreTest, ARestoredRunGoesOnWhereItWas) {
     EXPECT_EQ(done.run(), 5u);
   }
   JobShard& job = **after.shard.Job(5);
-  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8));
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(7, 8));
   ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 0).ok());
-  EXPECT_THAT(ValuesNow(job), ElementsAre(6.5f, 8)) << "it has its momentum";
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(6.5f, 8))
+      << "it has its momentum";
 }
 
 TEST(CommandRunnerRestoreTest, ARunBeginsWithTheWeightsOfAnother) {
@@ -356,9 +396,10 @@ TEST(CommandRunnerRestoreTest, ARunBeginsWithTheWeightsOfAnother) {
   host.mutable_host()->set_weights_only(true);
   ASSERT_TRUE(after.Run(host).has_done());
   JobShard& job = **after.shard.Job(5);
-  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8));
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(7, 8));
   ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 0).ok());
-  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8)) << "it has no momentum";
+  EXPECT_THAT(ValuesNow(job), testing::ElementsAre(7, 8))
+      << "it has no momentum";
 
   host.set_run(6);
   host.mutable_host()->set_restore_from("/etc");

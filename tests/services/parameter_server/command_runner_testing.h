@@ -55,6 +55,16 @@ inline v1::ServerCommand Command(uint64_t run, uint64_t sequence) {
   return command;
 }
 
+// The next closing, of round 7 once it has one gradient, at rate 1.
+inline v1::ServerCommand AnnounceCommand(uint64_t run, int64_t closing) {
+  v1::ServerCommand command = Command(run, 0);
+  command.mutable_announce()->set_closing(closing);
+  command.mutable_announce()->set_round(7);
+  command.mutable_announce()->set_gradients(1);
+  command.mutable_announce()->set_rate(1);
+  return command;
+}
+
 // A tensor "w" of two blocks of 5, with the ids 10 and 11.
 inline v1::ServerCommand HostCommand(uint64_t run,
                                      const std::string& optimizer = "sgd",

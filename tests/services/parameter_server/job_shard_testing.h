@@ -88,6 +88,14 @@ inline absl::StatusOr<PushOutcome> Push(JobShard& shard, const PushBlock& push,
   return shard.Push(push, Uniform(gradient).payload(), DType::kF32);
 }
 
+// The same as a server takes it.
+inline absl::Status PushAndDrain(JobShard& shard, const PushBlock& push,
+                                 float gradient) {
+  const absl::Status pushed = Push(shard, push, gradient).status();
+  if (pushed.ok()) shard.DrainAhead(push.block);
+  return pushed;
+}
+
 // What a pull has given, or that it has given nothing yet.
 class PullResult {
  public:

@@ -183,6 +183,41 @@ TEST_F(ReplicationTest, WithHoldNobodyIsToldBeforeTheBackupHasAll) {
   EXPECT_EQ(WeightOf(backup_->job()), -1);
 }
 
+// Or it would go on with what dies with this server.
+TEST_F(ReplicationTest, APullGetsWhatIsDrainedAheadOnceTheBackupHasIt) {
+  v1::ServerCommand alone = Command(kRun, 0);
+  alone.mutable_replicate()->set_epoch(2);
+  alone.mutable_replicate()->set_hold(true);
+  primary_.runner.Run(alone);
+  primary_.runner.Run(AnnounceCommand(kRun, 1));
+  JobShard& job = primary_.job();
+  absl::Notification pulled;
+  job.Pull(
+      {1, 9, absl::InfiniteFuture(), 1}, 1,
+      [&pulled](const absl::StatusOr<PulledBlocks>& blocks) {
+        EXPECT_TRUE(blocks.ok()) << blocks.status();
+        pulled.Notify();
+      },
+      [](const PulledBlock& block) { ADD_FAILURE() << block.id; });
+  for (const uint32_t block : {10, 11}) {
+    ASSERT_TRUE(PushAndDrain(job, RoundPush(9, 1, block, 7), 1).ok());
+  }
+  EXPECT_EQ(WeightOf(job), -1);
+  EXPECT_FALSE(pulled.HasBeenNotified());
+  // The new primary does not know that the closing is done, and drains nothing
+  // twice.
+  HostBackup(3);
+  SetBackup(3, /*hold=*/true);
+  EXPECT_EQ(Report().code(), 0);
+  pulled.WaitForNotification();
+  backup_->Run(Promote(4));
+  EXPECT_EQ(WeightOf(backup_->job()), -1);
+  v1::ServerCommand close = CloseCommand(kRun, 2, 1);
+  close.mutable_close()->add_rounds(7);
+  EXPECT_TRUE(backup_->Run(close).has_done());
+  EXPECT_EQ(WeightOf(backup_->job()), -1);
+}
+
 TEST_F(ReplicationTest, AStreamOfAnotherEpochIsRefused) {
   HostBackup(5);
   SetBackup(4);
