@@ -68,7 +68,8 @@ ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
           hello.failure_domain(),
           hello.replicates(),
           hello.max_bytes() > 0,
-          hello.connections()};
+          hello.connections(),
+          hello.drains_ahead()};
 }
 
 bool IsConnected(const std::weak_ptr<OpenStream>& stream) {

@@ -280,6 +280,18 @@ void JobRun::On(const NumberedCommand& command) {
 }
 
 template <>
+void JobRun::On(const AnnounceCommand& announce) {
+  const auto& shards = course_.shards().shards();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const int server = shards[i].primary;
+    if (shards[i].promoting || !servers_.at(server).drains_ahead) continue;
+    v1::ServerCommand command;
+    *command.mutable_announce() = ToWire(announce);
+    SendToServer(server, static_cast<int>(i), std::move(command));
+  }
+}
+
+template <>
 void JobRun::On(const ResendCommands& resend) {
   const auto& shards = course_.shards().shards();
   for (const NumberedCommand& command : resend.commands) {

@@ -29,6 +29,7 @@ struct ServerLink {
   bool replicates = false;    // It can be a backup, and have one.
   bool counts_rules = false;  // It says how much it has room for.
   uint32_t connections = 0;   // Of use to it from one worker.
+  bool drains_ahead = false;  // It takes what is announced.
 };
 
 // The servers of one run: how each is reached, by the number that its course

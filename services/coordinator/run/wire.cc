@@ -317,6 +317,15 @@ std::vector<v1::Shard> ToShards(size_t count,
   return shards;
 }
 
+v1::AnnounceClosing ToWire(const AnnounceCommand& announce) {
+  v1::AnnounceClosing wire;
+  wire.set_closing(announce.closing);
+  wire.set_round(ToNumber(announce.round));
+  wire.set_gradients(static_cast<uint32_t>(announce.gradients));
+  wire.set_rate(announce.rate);
+  return wire;
+}
+
 v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
                          size_t shards) {
   v1::ServerCommand wire;

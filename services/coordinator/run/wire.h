@@ -40,6 +40,7 @@ absl::StatusOr<std::vector<ModelTensor>> FromWire(
 std::vector<v1::Shard> ToShards(size_t shards,
                                 const std::vector<ModelTensor>& tensors,
                                 const std::vector<BlockPlacement>& blocks);
+v1::AnnounceClosing ToWire(const AnnounceCommand& announce);
 // For shard `shard` of `shards`; but for what hosting needs.
 v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
                          size_t shards);

@@ -76,7 +76,10 @@ absl::Time RunCourse::NextDeadline() const {
     due = std::min(due, checkpoints_.next_try());
   }
   if (stage_ != RunStage::kTraining) return due;
-  due = std::min({due, checkpoints_.next_due(), core_->NextDeadline()});
+  due = std::min(due, core_->NextDeadline());
+  if (!core_->closing_announced()) {
+    due = std::min(due, checkpoints_.next_due());
+  }
   if (!end_.sealed && settings_.stop.seconds > 0) {
     due = std::min(due, end_.began + absl::Seconds(settings_.stop.seconds));
   }
@@ -293,6 +296,7 @@ bool RunCourse::Train(const Turn& turn) {
           "finite or by the rule of the paradigm; look at the learning rate, "
           "the data and the paradigm"));
     }
+    checkpoints_.BeginOrdered(MomentOf(turn));
     end_.ended = turn.now;
     turn.outputs.push_back(TrainingEnded{});
     // The last closing too: from here on the servers hold the result.
@@ -302,8 +306,8 @@ bool RunCourse::Train(const Turn& turn) {
           "the servers to apply the last update");
     return true;
   }
-  if (turn.now >= checkpoints_.next_due()) {
-    checkpoints_.BeginDue(MomentOf(turn), settings_.checkpoint_interval);
+  if (!core_->closing_announced()) {
+    checkpoints_.BeginWanted(MomentOf(turn), settings_.checkpoint_interval);
   }
   const double seconds = settings_.stop.seconds;
   const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;

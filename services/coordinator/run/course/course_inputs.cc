@@ -595,6 +595,15 @@ void RunCourse::Pass(const Turn& turn, const CloseCommand& close) {
 }
 
 template <>
+void RunCourse::Pass(const Turn& turn, const AnnounceCommand& announce) {
+  // Until that closing there is no other moment for a checkpoint.
+  if (announce.closing == core_->closing() + 1) {
+    checkpoints_.BeginWanted(MomentOf(turn), settings_.checkpoint_interval);
+  }
+  turn.outputs.push_back(announce);
+}
+
+template <>
 void RunCourse::Pass(const Turn& turn, const FenceCommand& fence) {
   turn.outputs.push_back(
       NumberedCommand{commands_.NextFence(turn.now, fence.worker),

@@ -26,6 +26,18 @@ void RunCheckpoints::SetInterval(absl::Time now, absl::Duration interval) {
                   : absl::InfiniteFuture();
 }
 
+void RunCheckpoints::BeginWanted(const Moment& moment,
+                                 absl::Duration interval) {
+  BeginOrdered(moment);
+  if (moment.now >= next_due_) BeginDue(moment, interval);
+}
+
+void RunCheckpoints::BeginOrdered(const Moment& moment) {
+  if (!ordered_.has_value()) return;
+  const WriteCheckpoint order = *std::exchange(ordered_, std::nullopt);
+  Begin(moment, order);
+}
+
 void RunCheckpoints::BeginDue(const Moment& moment, absl::Duration interval) {
   SetInterval(moment.now, interval);
   const std::string id = Id(moment, "auto");
@@ -43,16 +55,19 @@ absl::Status RunCheckpoints::Order(const Moment& moment,
     End(moment, absl::AbortedError(absl::StrCat("given up for ", order.id,
                                                 " in ", order.folder)));
   }
-  if (!writing_.idle()) {
+  if (!writing_.idle() || ordered_.has_value()) {
     return absl::UnavailableError(
         "a checkpoint of the job is being written: try again when it is ready");
+  }
+  if (moment.core->closing_announced()) {
+    ordered_ = order;
+    return absl::OkStatus();
   }
   if (of_result) {
     result_.Begin();
     purpose_ = Purpose::kOrderedResult;
   }
-  Begin(moment, order.id,
-        order.folder.empty() ? folders_.front() : order.folder);
+  Begin(moment, order);
   return absl::OkStatus();
 }
 
@@ -115,6 +130,11 @@ void RunCheckpoints::Begin(const Moment& moment, const std::string& id,
       /*again=*/purpose_ == Purpose::kResult && id == failed_id_});
   moment.outputs.push_back(NumberedCommand{
       sequence, WriteBlocks{order.point.snapshot, order.directory}});
+}
+
+void RunCheckpoints::Begin(const Moment& moment, const WriteCheckpoint& order) {
+  Begin(moment, order.id,
+        order.folder.empty() ? folders_.front() : order.folder);
 }
 
 void RunCheckpoints::Written(const Moment& moment, const ServerWrote& wrote,
@@ -265,6 +285,14 @@ void RunCheckpoints::AttemptSucceeded(const Moment& moment,
 }
 
 void RunCheckpoints::Abort(const Moment& moment, const absl::Status& why) {
+  if (const auto ordered = std::exchange(ordered_, std::nullopt)) {
+    CheckpointWriting::Order order;
+    order.id = ordered->id;
+    order.begun = moment.now;
+    order.seconds = moment.seconds;
+    moment.outputs.push_back(CheckpointChanged{
+        order, CheckpointChanged::State::kFailed, why, absl::ZeroDuration()});
+  }
   if (writing_.idle()) return;
   purpose_ = Purpose::kOther;  // Nobody tries again.
   End(moment, why);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,15 @@ class RunCheckpoints {
   // The next one of the interval is due an interval from now on.
   void SetInterval(absl::Time now, absl::Duration interval);
   absl::Time next_due() const { return next_due_; }
-  // Begins it, and sets when the one after it is due. One that would have no
-  // sample more than the last is left out: that must stay whole.
-  void BeginDue(const Moment& moment, absl::Duration interval);
+  // Begins what was ordered, or else what is due, for which it sets when the
+  // one after it is. One that would have no sample more than the last is left
+  // out: that must stay whole. REQUIRES: the servers are told of it before any
+  // closing that is announced.
+  void BeginWanted(const Moment& moment, absl::Duration interval);
+  void BeginOrdered(const Moment& moment);  // That alone.
   // The errors of the input WriteCheckpoint, of a run that trains or, with
-  // `of_result`, saves what it has trained.
+  // `of_result`, saves what it has trained. While a closing is announced the
+  // checkpoint waits for it, and BeginWanted() begins it.
   absl::Status Order(const Moment& moment, const WriteCheckpoint& order,
                      bool of_result);
 
@@ -88,6 +93,7 @@ class RunCheckpoints {
   void Abort(const Moment& moment, const absl::Status& why);
   // The id of the one that is being written; empty: there is none.
   std::string writing_id() const {
+    if (ordered_.has_value()) return ordered_->id;
     return writing_.idle() ? "" : writing_.order().id;
   }
   // The last one that was written, if any.
@@ -96,8 +102,10 @@ class RunCheckpoints {
   }
 
  private:
+  void BeginDue(const Moment& moment, absl::Duration interval);
   void Begin(const Moment& moment, const std::string& id,
              const std::string& folder);
+  void Begin(const Moment& moment, const WriteCheckpoint& order);
   // The shard's server has begun to write, and nobody hears how that ends.
   void WriterLost(const Moment& moment, int shard, absl::string_view why);
   void End(const Moment& moment, const absl::Status& written);
@@ -121,6 +129,7 @@ class RunCheckpoints {
   const absl::Duration lease_;
   std::vector<std::string> folders_;  // At least one, which may be empty.
   CheckpointWriting writing_;
+  std::optional<WriteCheckpoint> ordered_;  // It waits to be begun.
   Purpose purpose_ = Purpose::kOther;
   absl::Time next_due_ = absl::InfiniteFuture();
   std::string last_interval_id_;  // Of the last one begun by its interval.

@@ -354,6 +354,7 @@ struct SnapshotEvaluated {
 };
 struct CheckpointChanged {
   enum class State { kWriting, kReady, kFailed };
+  // With no resume point where it has failed before it was begun.
   CheckpointWriting::Order order;
   State state = State::kWriting;
   absl::Status failure;
@@ -392,13 +393,14 @@ struct RunEnded {
 
 using RunOutput = std::variant<
     Grant, PlanCommand, ExtendCommand, RefreshCommand, AbandonCommand,
-    DropReserved, PushCounted, Evicted, Switched, SwitchSettled, Recorded,
-    AssignMember, BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand,
-    ResendCommands, HostBackup, SetBackup, PromoteBackup, DropShard, ShardMoved,
-    HostRebuilt, FillFromCopy, AdmitParameters, AskForEvaluator,
-    CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted, WorkerJoined,
-    ProgressDue, Warning, SnapshotEvaluated, CheckpointChanged, SavingDelayed,
-    SavingSucceeded, Notice, TrainingEnded, TrainingResumed, RunEnded>;
+    DropReserved, AnnounceCommand, PushCounted, Evicted, Switched,
+    SwitchSettled, Recorded, AssignMember, BeginWork, EvaluateSnapshot,
+    MemberLetGo, NumberedCommand, ResendCommands, HostBackup, SetBackup,
+    PromoteBackup, DropShard, ShardMoved, HostRebuilt, FillFromCopy,
+    AdmitParameters, AskForEvaluator, CompleteCheckpoint, RemoveCheckpointFiles,
+    TrainingStarted, WorkerJoined, ProgressDue, Warning, SnapshotEvaluated,
+    CheckpointChanged, SavingDelayed, SavingSucceeded, Notice, TrainingEnded,
+    TrainingResumed, RunEnded>;
 
 }  // namespace paceline
 

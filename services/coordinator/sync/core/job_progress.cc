@@ -33,6 +33,13 @@ void JobProgress::Close(absl::Span<const RoundId> rounds,
   SnapshotIfDue(outputs);
 }
 
+void JobProgress::Announce(RoundId round, int64_t gradients, int64_t samples,
+                           std::vector<Output>& outputs) {
+  const double rate =
+      schedule_.RateAt(dealer_.samples_counted() + samples, version_ + 1);
+  outputs.push_back(AnnounceCommand{closing_ + 1, round, gradients, rate});
+}
+
 void JobProgress::SnapshotIfDue(std::vector<Output>& outputs) {
   if (eval_every_ == 0) return;
   // The last snapshot is about to be taken of the same weights.

@@ -56,6 +56,10 @@ class JobProgress {
   void CountUpdate() { ++version_; }
   // Puts out the closing of these rounds, which is one update.
   void Close(absl::Span<const RoundId> rounds, std::vector<Output>& outputs);
+  // Puts out that the next closing will be that of this round, with so many
+  // gradients of so many samples that are not counted yet.
+  void Announce(RoundId round, int64_t gradients, int64_t samples,
+                std::vector<Output>& outputs);
   // Puts out a snapshot if the samples for one were counted since the last.
   void SnapshotIfDue(std::vector<Output>& outputs);
   void TakeLastSnapshot(std::vector<Output>& outputs);

@@ -113,4 +113,14 @@ absl::btree_set<WorkerId> MemberTable::Computing() const {
   return computing;
 }
 
+std::optional<int64_t> MemberTable::SamplesOfTerm(int64_t term) const {
+  int64_t samples = 0;
+  for (const auto& [worker, member] : members_) {
+    if (!member.computing) continue;
+    if (member.term != term) return std::nullopt;
+    samples += member.grant.samples();
+  }
+  return samples;
+}
+
 }  // namespace paceline

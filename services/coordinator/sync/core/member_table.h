@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_MEMBER_TABLE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -68,6 +69,8 @@ class MemberTable {
   std::vector<WorkerId> Ids() const;
   // The members that compute.
   absl::btree_set<WorkerId> Computing() const;
+  // Of all open grants; nothing if one of them is of another term.
+  std::optional<int64_t> SamplesOfTerm(int64_t term) const;
 
  private:
   // Until so many members wait for a range for which they were resumed.

@@ -16,6 +16,13 @@ int64_t RoundLedger::PushesIn(RoundId round) const {
   return it == rounds_.end() ? 0 : it->second.pushes;
 }
 
+bool RoundLedger::HoldsAll(RoundId round) const {
+  return std::ranges::all_of(rounds_, [round](const auto& entry) {
+    const auto& [id, use] = entry;
+    return !use.leftovers && (id == round || !use.undrained());
+  });
+}
+
 bool RoundLedger::EndsWithClosing(RoundId round) const {
   const auto it = rounds_.find(round);
   return performed_.empty() && it != rounds_.end() && it->second.plans == 0 &&

@@ -43,6 +43,10 @@ class RoundLedger {
   // How many of its plans are open: their pushes are under way.
   int64_t PlansOf(RoundId round) const;
 
+  // Whether the round's pushes are all that lies at the servers and is not
+  // drained: no other round has any, and lost workers have left nothing in it.
+  bool HoldsAll(RoundId round) const;
+
   // Whether the round could have a plan issued now, within kMaxOpenRounds.
   bool HasRoomFor(RoundId round) const {
     return rounds_.size() < kMaxOpenRounds || rounds_.contains(round);
@@ -57,6 +61,7 @@ class RoundLedger {
   }
   static constexpr size_t kMostAtWill = kMaxOpenRounds - 2;
   size_t in_use() const { return rounds_.size(); }
+  bool InUse(RoundId round) const { return rounds_.contains(round); }
 
   // Whether a closing that is issued now would end the use of the round.
   bool EndsWithClosing(RoundId round) const;

@@ -49,17 +49,6 @@ uint32_t MicroBatchOf(const Release& release, uint32_t batch_size) {
   return (batch_size + pieces - 1) / pieces;
 }
 
-WorkerId WorkerOf(const Action& action) {
-  const auto* const release = std::get_if<Release>(&action);
-  return release != nullptr ? release->worker
-                            : std::get<PlanPush>(action).worker;
-}
-
-const PushPlan& PlanOf(const Action& action) {
-  const auto* const release = std::get_if<Release>(&action);
-  return release != nullptr ? release->plan : std::get<PlanPush>(action).plan;
-}
-
 }  // namespace
 
 SyncCore::SyncCore(const SyncOptions& options,
@@ -174,7 +163,7 @@ absl::Status SyncCore::Abandoned(absl::Time now, WorkerId worker,
   const Step step{now, outputs};
   const OpenGrant& grant = member->grant;
   member->computing = false;
-  CancelPutOff(worker);
+  put_off_.Cancel(worker);
   leases_.GrantDropped(now, worker);
   for (const SampleRange& range : grant.ranges) {
     progress_.dealer().Return(range);
@@ -307,6 +296,7 @@ void SyncCore::Settle(const Step& step) {
     }
     PerformPutOff(step);
   } while (!events_.empty() || ResumeIdle() || SwitchIfDue(step));
+  AnnounceClosing(step);
   FinishIfDone(step);
 }
 
@@ -407,7 +397,8 @@ void SyncCore::BeginTerm(const Step& step) {
   // What is still on its way is drained as it arrives (CountPush).
   const std::vector<RoundId> undrained = view_.rounds().Undrained();
   if (!undrained.empty()) Close(step, undrained);
-  for (const Action& action : std::exchange(put_off_, {})) {
+  if (closing_announced()) Close(step, {announced_round_});
+  for (const Action& action : put_off_.TakeAll()) {
     if (std::holds_alternative<Release>(action)) {
       view_.TakeBack(WorkerOf(action));
     } else {
@@ -562,38 +553,49 @@ bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {
   if (plan.kind != PushPlan::Kind::kRound) return false;
   view_.mutable_rounds().Name(plan.round);
   if (view_.rounds().HasRoomFor(plan.round)) return false;
-  put_off_.push_back(action);
+  put_off_.Add(action);
   return true;
 }
 
 void SyncCore::PerformPutOff(const Step& step) {
-  const auto has_room = [this](const Action& action) {
-    return view_.rounds().HasRoomFor(PlanOf(action).round);
-  };
-  while (true) {
-    const auto next = std::find_if(put_off_.begin(), put_off_.end(), has_room);
-    if (next == put_off_.end()) return;
-    const Action action = *next;
-    put_off_.erase(next);
-    if (const auto* const release = std::get_if<Release>(&action)) {
+  while (const auto action = put_off_.TakeNext(view_.rounds())) {
+    if (const auto* const release = std::get_if<Release>(&*action)) {
       StartIteration(step, *release);
     } else {
-      IssuePlan(step, std::get<PlanPush>(action));
+      IssuePlan(step, std::get<PlanPush>(*action));
     }
   }
 }
 
-void SyncCore::CancelPutOff(WorkerId worker) {
-  std::erase_if(put_off_, [worker](const Action& action) {
-    return WorkerOf(action) == worker;
-  });
-}
-
 void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds) {
+  // Servers may have given that number to the round.
+  if (closing_announced() &&
+      std::ranges::find(rounds, announced_round_) == rounds.end()) {
+    Close(step, {announced_round_});
+  }
   progress_.Close(rounds, step.outputs);
   for (const RoundId round : rounds) {
     view_.mutable_rounds().Drained(round, closing());
   }
+}
+
+void SyncCore::AnnounceClosing(const Step& step) {
+  const std::optional<RoundId> round = policy_->ClosesNext();
+  if (!round || *round == announced_round_) return;
+  // What lost workers leave behind is closed by itself, and may be next.
+  if (!fences_.empty() || !put_off_.empty()) return;
+  const RoundLedger& rounds = view_.rounds();
+  const int64_t open = rounds.PlansOf(*round);
+  if (open == 0 || !rounds.HoldsAll(*round)) return;
+  // It changes until then.
+  if (progress_.Momentum().has_value()) return;
+  // So may be a push that another policy has planned.
+  const std::optional<int64_t> samples = members_.SamplesOfTerm(term_);
+  if (!samples) return;
+  progress_.Announce(*round, rounds.PushesIn(*round) + open, *samples,
+                     step.outputs);
+  announced_round_ = *round;
+  announced_ = closing() + 1;
 }
 
 bool SyncCore::ResumeIdle() {
@@ -630,7 +632,7 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
                       .staleness = grant.StalenessAt(version()),
                       .samples = report.samples};
   member.computing = false;
-  CancelPutOff(worker);
+  put_off_.Cancel(worker);
   // What fills a wait does not say how long iterations take.
   member.fills_wait ? leases_.GrantDropped(step.now, worker)
                     : leases_.GrantClosed(step.now, worker);
@@ -732,7 +734,7 @@ void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
   const Member member = members_.Leave(worker);
   // Nobody has computed anything of its lot, whatever servers answer.
   progress_.dealer().Leave(worker);
-  CancelPutOff(worker);
+  put_off_.Cancel(worker);
   leases_.Leave(worker);
   finite_.Leave(worker);
   stragglers_.Leave(worker);

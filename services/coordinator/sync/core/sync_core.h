@@ -19,6 +19,7 @@
 #include "services/coordinator/sync/core/job_progress.h"
 #include "services/coordinator/sync/core/member_table.h"
 #include "services/coordinator/sync/core/membership.h"
+#include "services/coordinator/sync/core/put_off_actions.h"
 #include "services/coordinator/sync/core/straggler_detector.h"
 #include "services/coordinator/sync/core/sync_messages.h"
 #include "services/coordinator/sync/core/sync_options.h"
@@ -117,8 +118,15 @@ class SyncCore {
                      std::vector<Output>& outputs);
   void SetBatching(absl::Time now, Batching to, std::vector<Output>& outputs);
 
+  // Whether the servers have been told of a closing that is still to come, and
+  // may have made a part of it.
+  bool closing_announced() const {
+    return announced_ > closing() && view_.rounds().InUse(announced_round_);
+  }
+
   // The number of a new snapshot and what belongs to it, provided that the
-  // servers take it between the closings that were issued and those to come.
+  // servers take it between the closings that were issued and those to come,
+  // and before the one that was announced last.
   ResumePoint TakeResumePoint() {
     return progress_.TakeResumePoint(view_.rounds());
   }
@@ -194,8 +202,10 @@ class SyncCore {
   // Puts off what would begin a round beyond kMaxOpenRounds.
   bool PutOff(const Action& action, const PushPlan& plan);
   void PerformPutOff(const Step& step);
-  void CancelPutOff(WorkerId worker);
   void Close(const Step& step, absl::Span<const RoundId> rounds);
+  // Tells the servers what the policy closes next, once for each round, as soon
+  // as nothing else can be closed before it.
+  void AnnounceClosing(const Step& step);
   bool ResumeIdle();
   void FinishIfDone(const Step& step);
 
@@ -237,7 +247,10 @@ class SyncCore {
 
   std::deque<Event> events_;     // The policy gets them; empty between calls.
   std::vector<Action> actions_;  // The policy's latest answer.
-  std::deque<Action> put_off_;   // Releases and plans that await a free round.
+  PutOffActions put_off_;        // What awaits a free round.
+
+  RoundId announced_round_{0};  // The last of which servers were told
+  Closing announced_ = 0;       // that this closing will be its.
 };
 
 }  // namespace paceline

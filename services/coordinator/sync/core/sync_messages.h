@@ -92,6 +92,19 @@ struct CloseCommand {
   std::optional<double> momentum = std::nullopt;  // As in Grant.
 };
 
+// Tells every server what the next CloseCommand will be, if all goes well: of
+// that round, which then has so many gradients. A server may drain a block for
+// it as soon as it has as many of that block. It comes in one order with the
+// closings and snapshots. Until that closing is issued the servers' weights are
+// those of no one version, so that no snapshot is taken. A rate that is set
+// meanwhile holds for what the closing itself drains.
+struct AnnounceCommand {
+  Closing closing = 0;
+  RoundId round{0};
+  int64_t gradients = 0;
+  double rate = 0;
+};
+
 // Tells every server, in one order with the closings, to take nothing more from
 // this worker, and to answer what of its last iteration it has taken
 // (FenceAnswered).
@@ -165,7 +178,7 @@ using Output =
     std::variant<Grant, PlanCommand, ExtendCommand, RefreshCommand,
                  AbandonCommand, CloseCommand, FenceCommand, SnapshotCommand,
                  Evicted, PushCounted, Diverged, Switched, SwitchSettled,
-                 Recorded, Finished, DropReserved>;
+                 Recorded, Finished, DropReserved, AnnounceCommand>;
 
 // A worker reports the iteration that it has finished.
 struct PushReport {

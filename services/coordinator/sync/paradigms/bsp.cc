@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -41,6 +42,8 @@ class Bsp final : public SyncPolicy {
                    [](const auto&) {}},
         event);
   }
+
+  std::optional<RoundId> ClosesNext() const override { return open_; }
 
   std::string Describe() const override { return "bsp"; }
   PolicyView View() const override { return {.threshold = 0}; }

@@ -65,6 +65,10 @@ struct Part {
   // Measured in this round as soon as something is.
   PaceForecast pace;
   double wrong = 0;  // The worst of this round, as PaceForecast's.
+
+  double foreseen() const {  // Seconds for the latest samples.
+    return static_cast<double>(samples) * pace.seconds_each;
+  }
 };
 
 // What is to come of a round.
@@ -142,6 +146,11 @@ class StealingBsp final : public SyncPolicy {
 
   absl::Time NextDeadline() const override { return due_; }
 
+  // Once all of it is begun, and whoever has begun has been told to push.
+  std::optional<RoundId> ClosesNext() const override {
+    const bool given = left_ <= 0 && parts_.empty() && given_up_.empty();
+    return given && !options_.fill ? std::optional(open_) : std::nullopt;
+  }
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
   }
@@ -437,7 +446,7 @@ class StealingBsp final : public SyncPolicy {
 
   // When a part may be too late, if enough wait by then.
   static absl::Time SoonestTooLate(const Part& part) {
-    const double foreseen = Foreseen(part);
+    const double foreseen = part.foreseen();
     const double round = SecondsSince(part.released, part.began) + foreseen;
     return part.began + InSeconds(foreseen + kTooLateOfRound * round);
   }
@@ -445,10 +454,7 @@ class StealingBsp final : public SyncPolicy {
   static absl::Time TooLateAt(const Part& part, double rate) {
     const double again = static_cast<double>(part.done + part.samples) / rate;
     return std::max(SoonestTooLate(part),
-                    part.began + InSeconds(Foreseen(part) + kTooLate * again));
-  }
-  static double Foreseen(const Part& part) {
-    return static_cast<double>(part.samples) * part.pace.seconds_each;
+                    part.began + InSeconds(part.foreseen() + kTooLate * again));
   }
 
   // The part is begun: it is looked at again when it may be too late.
@@ -495,7 +501,7 @@ class StealingBsp final : public SyncPolicy {
 
   // Of somebody whose part nobody waits for any more.
   void LearnOfTheLate(absl::Time now, WorkerId worker, const Part& part) {
-    const double slower = SecondsSince(part.began, now) / Foreseen(part);
+    const double slower = SecondsSince(part.began, now) / part.foreseen();
     paces_.Measured(worker,
                     part.pace.seconds_each * std::clamp(slower, 1.0, kSlowest),
                     std::max(part.wrong, slower - 1));

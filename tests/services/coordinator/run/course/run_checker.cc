@@ -150,6 +150,10 @@ void RunChecker::See(const CheckpointChanged& changed) {
     saves_ = saves_ || training_ended_;
     return;
   }
+  // One that was ordered may fail before.
+  if (changed.state == State::kFailed && changed.order.point.snapshot == 0) {
+    return;
+  }
   if (writing_ != changed.order.id) Break("a checkpoint that was not begun");
   writing_.reset();
   if (changed.state == State::kReady) ready_ = changed.order;

@@ -140,6 +140,7 @@ void HistoryChecker::Stepped(Nanos /*at*/, const RunCourse& course,
 
 void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
                                 uint32_t samples) {
+  Hear(server);
   ServerLedger& ledger = servers_[server];
   Require(!ledger.fenced(grant.worker), "a block is taken after the fence");
   ledger.Take({grant.worker, grant.iteration}, grant.plan);
@@ -152,6 +153,8 @@ void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
 
 void HistoryChecker::Performed(Nanos /*at*/, int server,
                                const NumberedCommand& command) {
+  Hear(server);
+  heard_[server].performed = command.sequence;
   ServerLedger& ledger = servers_[server];
   if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
     Require(close->closing == ledger.closing() + 1, "a closing is left out");
@@ -161,6 +164,15 @@ void HistoryChecker::Performed(Nanos /*at*/, int server,
     ledger.Fence(WorkerId{WorkerOf(fence->incarnation)});
   } else if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
     CheckSnapshot(ledger, write->snapshot);
+  }
+}
+
+void HistoryChecker::Hear(int server) {
+  Heard& heard = heard_[server];
+  for (; heard.announced < announced_.size(); ++heard.announced) {
+    const auto& [after, announce] = announced_[heard.announced];
+    if (after > heard.performed) return;
+    servers_[server].Announce(announce);
   }
 }
 
@@ -458,6 +470,12 @@ void HistoryChecker::See(const CloseCommand& close) {
   ++version_;
 }
 
+void HistoryChecker::See(const AnnounceCommand& announce) {
+  Require(announce.closing == closing_ + 1, "no next closing is announced");
+  Require(announce.gradients > 0, "a closing of nothing is announced");
+  announced_.emplace_back(sequence_, announce);
+}
+
 void HistoryChecker::See(const SnapshotCommand& snapshot) {
   Require(snapshot.snapshot > snapshots_, "snapshots are not numbered");
   snapshots_ = snapshot.snapshot;
@@ -469,6 +487,7 @@ void HistoryChecker::See(const SnapshotCommand& snapshot) {
 }
 
 void HistoryChecker::See(const NumberedCommand& command) {
+  sequence_ = command.sequence;
   if (const auto* fence = std::get_if<FenceIncarnation>(&command.command)) {
     const WorkerId worker{WorkerOf(fence->incarnation)};
     Require(!members_.contains(worker), "a member is fenced");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -131,12 +132,15 @@ class HistoryChecker : public ClusterObserver {
 
   // Each server can take what was planned, whatever comes first.
   void CheckRounds();
+  // What was announced before the commands to come is there, at the latest.
+  void Hear(int server);
 
   void See(const Grant& grant);
   void See(const DropReserved& drop);
   void See(const PlanCommand& plan);
   void See(const ExtendCommand& extend);
   void See(const CloseCommand& close);
+  void See(const AnnounceCommand& announce);
   void See(const SnapshotCommand& snapshot);
   void See(const NumberedCommand& command);
   void See(const CheckpointChanged& changed);
@@ -168,8 +172,16 @@ class HistoryChecker : public ClusterObserver {
   std::set<WorkerId> workers_;  // No evaluators.
   std::set<WorkerId> members_;
   std::map<WorkerId, SampleWishes> wishes_;
-  std::map<WorkerId, Lot> lots_;    // Not empty; of members.
-  Lot withdrawn_;                   // All of them, in this step.
+  std::map<WorkerId, Lot> lots_;  // Not empty; of members.
+  Lot withdrawn_;                 // All of them, in this step.
+  // What was announced after which command.
+  std::vector<std::pair<uint64_t, AnnounceCommand>> announced_;
+  uint64_t sequence_ = 0;  // Of the last command.
+  struct Heard {
+    uint64_t performed = 1;  // Its last command; they host from the beginning.
+    size_t announced = 0;    // How many of these it knows.
+  };
+  std::map<int, Heard> heard_;      // By server.
   std::map<WorkerId, Grant> open_;  // Of members.
   std::map<WorkerId, Grant> lost_;  // Open when lost, unsettled.
   std::set<size_t> doubted_;        // Samples that were dealt again for that.

@@ -103,6 +103,12 @@ std::string ToText(const SnapshotCommand& snapshot) {
                       snapshot.closing);
 }
 
+std::string ToText(const AnnounceCommand& announce) {
+  return absl::StrCat("announce ", announce.closing, ": round ",
+                      ToNumber(announce.round), " of ", announce.gradients,
+                      " at ", announce.rate);
+}
+
 std::string ToText(const PushCounted& push) {
   return absl::StrCat("push ", Name(push.worker), ": ", push.samples,
                       " samples, gap ", push.gap, ", staleness ",

@@ -20,18 +20,21 @@
 namespace paceline {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A job of workers 0, 1, ... who do what a test says.
 class RoundsTest : public testing::Test {
  protected:
   void Start(const std::string& paradigm, uint32_t workers,
-             uint32_t train_samples = 100'000) {
+             uint32_t train_samples = 100'000, SampleWishes wishes = {}) {
     options_.train_samples = train_samples;
     options_.batch_size = 10;
     core_ = std::make_unique<SyncCore>(options_, *MakePolicy(paradigm));
     std::vector<NewMember> members;
-    for (uint32_t i = 0; i < workers; ++i) members.push_back({WorkerId{i}});
+    for (uint32_t i = 0; i < workers; ++i)
+      members.push_back({WorkerId{i}, wishes});
     core_->Start(now_, members, outputs_);
     Take();
   }
@@ -53,7 +56,7 @@ class RoundsTest : public testing::Test {
     EXPECT_TRUE(core_
                     ->PushDone(now_, grant.worker,
                                {.iteration = grant.iteration,
-                                .samples = grant.range.size(),
+                                .samples = SamplesIn(grant.ranges()),
                                 .discarded = discarded},
                                outputs_)
                     .ok());
@@ -67,9 +70,15 @@ class RoundsTest : public testing::Test {
         grants_[ToNumber(grant->worker)] = *grant;
       } else if (const auto* const plan = std::get_if<PlanCommand>(&output)) {
         grants_.at(ToNumber(plan->worker)).plan = plan->plan;
+      } else if (const auto* const more = std::get_if<ExtendCommand>(&output)) {
+        grants_.at(ToNumber(more->worker)).extensions.push_back(more->range);
       } else if (const auto* const close = std::get_if<CloseCommand>(&output)) {
         ++closings_;
+        closed_ = *close;
         unperformed_.insert(close->rounds.begin(), close->rounds.end());
+      } else if (const auto* const next =
+                     std::get_if<AnnounceCommand>(&output)) {
+        announced_.push_back(*next);
       }
     }
   }
@@ -95,6 +104,8 @@ class RoundsTest : public testing::Test {
   std::map<uint32_t, Grant> grants_;  // The open ones, by worker.
   std::set<RoundId> unperformed_;
   Closing closings_ = 0;
+  CloseCommand closed_;  // The last one.
+  std::vector<AnnounceCommand> announced_;
 };
 
 class DiscardedPushTest : public RoundsTest,
@@ -227,6 +238,128 @@ TEST_F(RoundsTest, ARoundIsInUseUntilTheServersHavePerformedItsClosing) {
   Take();
   EXPECT_EQ(grants_.at(39).plan.kind, PushPlan::Kind::kRound);
   EXPECT_LE(OpenRounds().size(), kMaxOpenRounds);
+}
+
+// Each round of BSP is announced when it begins, as it is closed in the end.
+TEST_F(RoundsTest, AnnouncesTheNextClosingAsItWillBe) {
+  options_.schedule = RateSchedule(0.5, RateSpec{.at = {}, .warmup = 0.9}, 120);
+  Start("bsp", 3, 120);
+  for (Closing closing = 1; closing <= 3; ++closing) {
+    ASSERT_THAT(announced_, SizeIs(closing));
+    const AnnounceCommand next = announced_.back();
+    EXPECT_EQ(next.closing, closing);
+    EXPECT_EQ(next.gradients, 3);
+    EXPECT_TRUE(core_->closing_announced());
+    for (uint32_t worker = 0; worker < 3; ++worker) Push(worker);
+    EXPECT_EQ(closed_.closing, closing);
+    EXPECT_THAT(closed_.rounds, ElementsAre(next.round));
+    EXPECT_EQ(closed_.rate, next.rate);
+  }
+}
+
+TEST_F(RoundsTest, NothingIsAnnouncedThatMayComeOtherwise) {
+  for (const std::string paradigm : {"bsp:steal=true,fill=true", "ksync:k=2",
+                                     "cgp", "asp", "kbatchsync:k=2"}) {
+    Start(paradigm, 3);
+    for (uint32_t worker = 0; worker < 3; ++worker) {
+      if (grants_.at(worker).plan.kind == PushPlan::Kind::kAsk) Ready(worker);
+    }
+    EXPECT_THAT(announced_, IsEmpty()) << paradigm;
+    EXPECT_FALSE(core_->closing_announced()) << paradigm;
+  }
+}
+
+// Until somebody may take more of it, nobody knows how many gradients it has.
+TEST_F(RoundsTest, AStealingRoundIsAnnouncedOnceAllOfItIsBegun) {
+  Start("bsp:steal=true", 2, 100'000, {.extends = true});
+  EXPECT_THAT(announced_, IsEmpty());
+  while (announced_.empty()) {
+    now_ += absl::Seconds(1);
+    for (const uint32_t worker : {0, 1}) {
+      const Grant& grant = grants_.at(worker);
+      if (grant.plan.kind == PushPlan::Kind::kAsk) Ready(worker);
+    }
+  }
+  ASSERT_THAT(announced_, SizeIs(1));
+  EXPECT_EQ(announced_.front().gradients, 2);
+  for (const uint32_t worker : {0, 1}) {
+    EXPECT_EQ(closings_, 0);
+    EXPECT_EQ(grants_.at(worker).plan,
+              PushPlan::Round(announced_.front().round));
+    Push(worker);
+  }
+  EXPECT_EQ(closings_, 1);
+  EXPECT_EQ(closed_.rate, announced_.front().rate);
+}
+
+// What the lost worker has pushed is closed by itself, and may be next.
+TEST_F(RoundsTest, NothingIsAnnouncedWhileAFenceIsNotAnswered) {
+  Start("bsp", 3);
+  core_->Leave(now_, WorkerId{2}, LossReason::kStreamBroken, outputs_);
+  Take();
+  Push(0);
+  Push(1);
+  EXPECT_THAT(announced_, SizeIs(1)) << "of the first round alone";
+  EXPECT_FALSE(core_->closing_announced());
+  Push(0);
+  core_->FenceAnswered(now_, WorkerId{2}, {.blocks = 1}, outputs_);
+  Take();
+  ASSERT_THAT(announced_, SizeIs(2));
+  const AnnounceCommand next = announced_.back();
+  EXPECT_EQ(next.gradients, 2);
+  Push(1);
+  EXPECT_EQ(closed_.closing, next.closing);
+  EXPECT_EQ(closed_.rate, next.rate);
+}
+
+// A server may have the whole push of who was lost, and have made its closing.
+TEST_F(RoundsTest, ANumberThatWasAnnouncedIsNoOtherRounds) {
+  Start("bsp", 1);
+  const AnnounceCommand lost = announced_.back();
+  core_->Leave(now_, WorkerId{0}, LossReason::kStreamBroken, outputs_);
+  core_->Join(now_, {WorkerId{1}}, outputs_);
+  Take();
+  EXPECT_TRUE(core_->closing_announced());
+  Push(1);
+  EXPECT_EQ(closings_, 2);
+  EXPECT_EQ(closed_.closing, lost.closing + 1);
+  EXPECT_NE(closed_.rounds.front(), lost.round);
+  core_->FenceAnswered(now_, WorkerId{0},
+                       {.iteration = 1, .blocks_taken = 1, .blocks = 1},
+                       outputs_);
+  Take();
+  EXPECT_EQ(closings_, 2) << "it is closed already";
+}
+
+TEST_F(RoundsTest, NothingIsAnnouncedWithAMomentumThatChanges) {
+  options_.total_momentum = 0.9;
+  Start("bsp", 2);
+  EXPECT_THAT(announced_, IsEmpty());
+}
+
+// Servers may have made the closing that was announced, and no other one may
+// have its number.
+TEST_F(RoundsTest, ASwitchClosesWhatWasAnnounced) {
+  Start("bsp", 3);
+  Switch("kasync:k=1");
+  EXPECT_EQ(closings_, 1);
+  EXPECT_THAT(closed_.rounds, ElementsAre(announced_.back().round));
+  EXPECT_FALSE(core_->closing_announced());
+  // What was under way is closed as it comes, and is not announced.
+  for (uint32_t worker = 0; worker < 3; ++worker) Push(worker);
+  EXPECT_EQ(closings_, 4);
+  Switch("bsp");
+  EXPECT_THAT(announced_, SizeIs(1)) << "an old plan is open";
+}
+
+TEST_F(RoundsTest, ARoundWithoutAPushIsAnnouncedForNothing) {
+  Start("bsp", 2);
+  Push(0, /*discarded=*/true);
+  EXPECT_TRUE(core_->closing_announced());
+  Push(1, /*discarded=*/true);
+  ASSERT_THAT(announced_, SizeIs(2));
+  EXPECT_EQ(announced_.back().closing, 1) << "it takes the other one's place";
+  EXPECT_EQ(closings_, 0);
 }
 
 }  // namespace
