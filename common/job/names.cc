@@ -1,6 +1,7 @@
 #include "common/job/names.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +14,7 @@ constexpr absl::string_view kModels[] = {
     kResnet20,   kResnet32,   kResnet50,   kResnet110,
     kResnet20V2, kResnet32V2, kResnet50V2, kResnet110V2};
 constexpr absl::string_view kAugment = ",augment=";
+constexpr absl::string_view kAugments[] = {kCropFlip, kCrop28Flip};
 constexpr absl::string_view kSyntheticNames[] = {kShapes, kTiny, kColorShapes};
 
 // INVALID_ARGUMENT unless `name` is one of `names`, which are `what`.
@@ -58,10 +60,10 @@ absl::StatusOr<DataSpec> ParseDataSpec(absl::string_view spec) {
   const size_t option = data.place.rfind(kAugment);
   if (option != absl::string_view::npos) {
     if (!cifar) return refused("only cifar10 and cifar100 take augment", "");
-    if (data.place.substr(option + kAugment.size()) != kCropFlip) {
-      return refused("the only augment is ", kCropFlip);
+    data.augment = data.place.substr(option + kAugment.size());
+    if (std::ranges::find(kAugments, data.augment) == std::end(kAugments)) {
+      return refused("the only augments are ", absl::StrJoin(kAugments, ", "));
     }
-    data.augmented = true;
     data.place = data.place.substr(0, option);
   }
   if (!data.place.empty()) {

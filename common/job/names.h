@@ -50,9 +50,12 @@ inline constexpr absl::string_view kSynthetic = "synthetic";
 inline constexpr absl::string_view kDataForms =
     "mnist:DIR, cifar10:DIR, cifar100:DIR or synthetic:NAME";
 
-// What may stand behind a DIR of CIFAR's: training images are cropped at random
-// and mirrored at random.
+// What may stand behind a DIR of CIFAR's, as ",augment=NAME". Training images
+// are cropped at random, and half of them are mirrored. kCropFlip pads images
+// by four pixels, and crops to the size that they had. kCrop28Flip pads
+// nothing, and crops to 28x28; test images are the centre of as much.
 inline constexpr absl::string_view kCropFlip = "crop_flip";
+inline constexpr absl::string_view kCrop28Flip = "crop28_flip";
 
 // The NAMEs of synthetic:NAME.
 inline constexpr absl::string_view kShapes = "shapes";
@@ -69,13 +72,13 @@ absl::Status CheckSyntheticName(absl::string_view name);
 
 // What a data spec names. Holds views into it.
 struct DataSpec {
-  absl::string_view kind;   // kMnist, kCifar10, kCifar100 or kSynthetic.
-  absl::string_view place;  // The DIR, or the NAME.
-  bool augmented = false;   // By kCropFlip.
+  absl::string_view kind;     // kMnist, kCifar10, kCifar100 or kSynthetic.
+  absl::string_view place;    // The DIR, or the NAME.
+  absl::string_view augment;  // kCropFlip or kCrop28Flip; empty: none.
 };
 
-// Reads one of kDataForms; of cifar10 and cifar100 also with
-// ",augment=crop_flip" behind the DIR. A DIR may have commas, but not
+// Reads one of kDataForms; of cifar10 and cifar100 also with ",augment=" and
+// one of the augments behind the DIR. A DIR may have commas, but not
 // ",augment=". INVALID_ARGUMENT, with what would be right, for anything else,
 // also for a NAME that there is not. Whether a DIR holds the data only its
 // machine can tell.

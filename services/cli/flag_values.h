@@ -10,10 +10,10 @@
 
 namespace paceline {
 
-// What the help of a flag for data says of kCropFlip (common/job/names.h).
+// What the help of a flag for data says of augments (common/job/names.h).
 inline constexpr absl::string_view kAugmentHelp =
     "Behind the DIR of CIFAR, ,augment=crop_flip crops and mirrors training "
-    "images at random.";
+    "images at random. crop28_flip leaves windows of 28x28.";
 
 // What the help of a flag for a built-in model says of those that there are.
 std::string ModelsHelp();

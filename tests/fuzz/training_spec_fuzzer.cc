@@ -47,6 +47,7 @@ std::vector<std::string> FuzzSeeds() {
           "mnist:/data/mnist",
           "cifar10:x",
           "cifar100:x,augment=crop_flip",
+          "cifar10:x,augment=crop28_flip",
           "synthetic:color-shapes",
           "resnet20"};
 }

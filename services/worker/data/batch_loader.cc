@@ -121,9 +121,10 @@ void BatchLoader::Gather(const Piece& piece) {
   slot.n = static_cast<int>(n);
   const absl::Span<const uint32_t> samples(order.data() + piece.range.begin, n);
   moves_.clear();
-  if (dataset_.augmented()) {
+  if (dataset_.moves().has_value()) {
     for (const uint32_t sample : samples) {
-      moves_.push_back(DrawMove(seed_, piece.range.epoch, sample));
+      moves_.push_back(
+          DrawMove(*dataset_.moves(), seed_, piece.range.epoch, sample));
     }
   }
   dataset_.Gather(samples, moves_, slot.images.data(), slot.labels.data());

@@ -116,7 +116,7 @@ class BatchLoader {
   // still dealt while the next has begun.
   std::array<Permutation, 2> permutations_;
   size_t oldest_ = 0;
-  std::vector<ImageMove> moves_;  // Of a piece, where images are augmented.
+  std::vector<ImageMove> moves_;  // Of a piece, where images are moved.
 
   std::thread thread_;  // Last: it uses everything above.
 };

@@ -1,5 +1,6 @@
 #include "services/worker/data/dataset.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,10 +13,29 @@
 #include "services/worker/data/synthetic.h"
 
 namespace paceline {
+namespace {
+
+// What an augment of ParseDataSpec() does to images of 32x32.
+struct Augment {
+  absl::string_view name;
+  int crop;  // As of RawImages.
+  MoveRange moves;
+};
+
+constexpr Augment kAugments[] = {
+    // As is usual for CIFAR (He et al. 2015, section 4.2).
+    {.name = kCropFlip, .crop = 0, .moves = {.first = -4, .last = 4}},
+    // Each window that lies within the image. The centre is tested.
+    {.name = kCrop28Flip, .crop = 28, .moves = {.first = 0, .last = 4}},
+};
+
+}  // namespace
 
 absl::StatusOr<Dataset> Dataset::Create(const std::string& name,
                                         RawImages raw) {
   CHECK(raw.normalization.size() == static_cast<size_t>(raw.shape.channels));
+  CHECK(raw.crop >= 0 &&
+        raw.crop <= std::min(raw.shape.height, raw.shape.width));
   const size_t count = raw.labels.size();
   if (count == 0) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": has no images"));
@@ -35,6 +55,11 @@ absl::StatusOr<Dataset> Dataset::Create(const std::string& name,
   return Dataset(std::move(raw));
 }
 
+ImageShape Dataset::shape() const {
+  if (raw_.crop == 0) return raw_.shape;
+  return {raw_.shape.channels, raw_.crop, raw_.crop};
+}
+
 void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
                      uint8_t* labels) const {
   Gather(indices, {}, images, labels);
@@ -46,18 +71,23 @@ void Dataset::Gather(absl::Span<const uint32_t> indices,
   CHECK(moves.empty() || moves.size() == indices.size());
   const int64_t size = raw_.shape.size();
   const int64_t plane = size / raw_.shape.channels;
+  const ImageShape frame = shape();
+  const int64_t written = int64_t{frame.height} * frame.width;
+  const ImageMove centre{.down = (raw_.shape.height - frame.height) / 2,
+                         .right = (raw_.shape.width - frame.width) / 2};
   for (size_t i = 0; i < indices.size(); ++i) {
     const uint32_t index = indices[i];
     CHECK(index < this->size());
     const uint8_t* from = raw_.pixels.data() + index * size;
     for (const Normalization& channel : raw_.normalization) {
-      if (moves.empty()) {
+      if (moves.empty() && raw_.crop == 0) {
         Normalize(from, plane, channel, images);
       } else {
-        NormalizeMoved(from, raw_.shape, moves[i], channel, images);
+        NormalizeMoved(from, raw_.shape, moves.empty() ? centre : moves[i],
+                       channel, frame, images);
       }
       from += plane;
-      images += plane;
+      images += written;
     }
     *labels++ = raw_.labels[index];
   }
@@ -73,8 +103,10 @@ absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
   absl::StatusOr<Dataset> images = data.kind == kCifar10
                                        ? LoadCifar10(folder, split)
                                        : LoadCifar100(folder, split);
-  if (images.ok() && split == Split::kTrain) {
-    images->raw_.augmented = data.augmented;
+  for (const Augment& augment : kAugments) {
+    if (!images.ok() || augment.name != data.augment) continue;
+    images->raw_.crop = augment.crop;
+    if (split == Split::kTrain) images->raw_.moves = augment.moves;
   }
   return images;
 }

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_WORKER_DATA_DATASET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,9 @@ struct RawImages {
   std::vector<uint8_t> pixels;               // [n, channels, height, width]
   std::vector<uint8_t> labels;               // [n], below `classes`
   std::vector<Normalization> normalization;  // [channels]
-  bool augmented = false;                    // See Dataset::augmented().
+  std::optional<MoveRange> moves;            // See Dataset::moves().
+  // The side of the window of an image that is gathered; 0: all of it.
+  int crop = 0;
 };
 
 // One split of a data set, in memory, as bytes. Immutable, hence thread-safe.
@@ -33,21 +36,24 @@ class Dataset {
  public:
   // INVALID_ARGUMENT if there are no images, or sizes do not fit each other;
   // DATA_LOSS for a label that is not below `classes`. `name` leads messages.
+  // REQUIRES: a crop is not larger than the images.
   static absl::StatusOr<Dataset> Create(const std::string& name, RawImages raw);
 
   uint32_t size() const { return static_cast<uint32_t>(raw_.labels.size()); }
-  const ImageShape& shape() const { return raw_.shape; }
+  // What Gather() writes of an image.
+  ImageShape shape() const;
   int classes() const { return raw_.classes; }
   absl::Span<const uint8_t> labels() const { return raw_.labels; }
+  // Of whole images.
   absl::Span<const uint8_t> pixels() const { return raw_.pixels; }
 
-  // Whether who trains on these images is to move each of them by DrawMove().
-  // Never true of a test split.
-  bool augmented() const { return raw_.augmented; }
+  // By which moves of DrawMove() who trains on these images is to move each of
+  // them. Nothing for images that stay, as those of every test split do.
+  const std::optional<MoveRange>& moves() const { return raw_.moves; }
 
   // Writes the normalized images of `indices` to `images` [indices,
-  // channels, height, width] and their labels to `labels`.  REQUIRES: every
-  // index is below size().
+  // channels, height, width] and their labels to `labels`. Of images that are
+  // cropped it is the centre.  REQUIRES: every index is below size().
   void Gather(absl::Span<const uint32_t> indices, float* images,
               uint8_t* labels) const;
 
@@ -66,9 +72,10 @@ class Dataset {
   RawImages raw_;
 };
 
-// Loads one split of what a --data flag names. The errors of ParseDataSpec;
-// else as DataFolder, LoadMnist, LoadCifar10, LoadCifar100 and DrawSynthetic
-// say.
+// Loads one split of what a --data flag names. Training images with an augment
+// are to be moved; with kCrop28Flip both splits are cropped to 28x28. The
+// errors of ParseDataSpec; else as DataFolder, LoadMnist, LoadCifar10,
+// LoadCifar100 and DrawSynthetic say.
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
                                     const DataPlaces& places = {});
 

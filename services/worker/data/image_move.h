@@ -7,10 +7,10 @@
 
 namespace paceline {
 
-// How an image is moved within its frame before a model trains on it. What
-// comes in from outside has the mean of its channel.
+// How an image is moved behind the frame in which a model sees it. What comes
+// in from outside has the mean of its channel.
 struct ImageMove {
-  // Pixel (y, x) is that of (y + down, x + right) of the original.
+  // Pixel (y, x) of the frame is (y + down, x + right) of the image.
   int down = 0;
   int right = 0;
   bool mirrored = false;  // Afterwards, left and right change places.
@@ -18,19 +18,24 @@ struct ImageMove {
   friend bool operator==(const ImageMove&, const ImageMove&) = default;
 };
 
-// So many pixels around an image can come into the frame.
-inline constexpr int kMovePad = 4;
+// How far an image can be moved, downwards and to the right alike.
+struct MoveRange {
+  int first = 0;
+  int last = 0;  // Not less than the first.
+};
 
-// The move of sample `sample` in epoch `epoch` of a job seeded with `seed`: a
-// crop of the padded image, and a mirror image in half of the cases, as is
-// usual for CIFAR (He et al. 2015, section 4.2). Whichever worker computes the
-// sample, and however often, it is the same.
-inline ImageMove DrawMove(uint64_t seed, uint32_t epoch, uint32_t sample) {
+// The move of sample `sample` in epoch `epoch` of a job seeded with `seed`: in
+// both directions one of `range`, and mirrored in half of the cases. Whichever
+// worker computes the sample, and however often, it is the same.
+inline ImageMove DrawMove(const MoveRange& range, uint64_t seed, uint32_t epoch,
+                          uint32_t sample) {
   // Other streams of the job's seed order its samples and begin its weights.
   constexpr uint64_t kMoves = 0x6d6f766573;
   Rng rng(DeriveSeed(DeriveSeed(DeriveSeed(seed, kMoves), epoch), sample));
-  const auto shift = [&rng] {
-    return static_cast<int>(rng.Below(2 * kMovePad + 1)) - kMovePad;
+  const auto shift = [&rng, &range] {
+    const int moves = range.last - range.first + 1;
+    return range.first +
+           static_cast<int>(rng.Below(static_cast<uint64_t>(moves)));
   };
   ImageMove move;
   move.down = shift();

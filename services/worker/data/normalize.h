@@ -11,10 +11,11 @@ namespace paceline {
 void Normalize(const uint8_t* bytes, int64_t count,
                const Normalization& normalization, float* to);
 
-// The same of one channel of an image of `shape`, moved.
+// The same of one channel of an image of `shape`, moved behind `frame`,
+// whose height and width are what is written.
 void NormalizeMoved(const uint8_t* bytes, const ImageShape& shape,
                     const ImageMove& move, const Normalization& normalization,
-                    float* to);
+                    const ImageShape& frame, float* to);
 
 }  // namespace paceline
 

@@ -44,7 +44,7 @@ class VirtualTrainingTest : public testing::Test {
   }
 
   std::unique_ptr<VirtualTraining> Make() {
-    auto training = VirtualTraining::Create(spec_, train_, &Data(Split::kTest));
+    auto training = VirtualTraining::Create(spec_, train_, test_);
     EXPECT_TRUE(training.ok()) << training.status();
     return *std::move(training);
   }
@@ -98,6 +98,7 @@ class VirtualTrainingTest : public testing::Test {
   std::optional<GradientNoise> noise_;  // In the end.
   TrainingSpec spec_;
   const Dataset* train_ = &Data(Split::kTrain);
+  const Dataset* test_ = &Data(Split::kTest);
   double target_accuracy_ = 0;
   int64_t samples_ = 0;
 };
@@ -339,16 +340,34 @@ TEST_F(VirtualTrainingTest, OneSpecGivesOneHistory) {
   EXPECT_NE(loss_of("asp"), loss_of("bsp"));
 }
 
-// The same images, moved as training images of CIFAR are on demand.
+// The same images, moved or cropped as images of CIFAR are on demand.
+Dataset Changed(const Dataset& data, std::optional<MoveRange> moves, int crop) {
+  return *Dataset::Create(
+      "changed", {.shape = data.shape(),
+                  .classes = data.classes(),
+                  .pixels = {data.pixels().begin(), data.pixels().end()},
+                  .labels = {data.labels().begin(), data.labels().end()},
+                  .normalization = {{0.5f, 0.25f}},
+                  .moves = moves,
+                  .crop = crop});
+}
+
+TEST_F(VirtualTrainingTest, CroppedImagesAreTrainedAndTested) {
+  const int side = Data(Split::kTrain).shape().width - 4;
+  const Dataset train = Changed(Data(Split::kTrain), MoveRange{0, 4}, side);
+  const Dataset test = Changed(Data(Split::kTest), std::nullopt, side);
+  train_ = &train;
+  test_ = &test;
+  const auto loss = Train("asp", {1, 2, 4}, 1)->accuracy().back().loss;
+  EXPECT_EQ(loss, Train("asp", {1, 2, 4}, 1)->accuracy().back().loss);
+  train_ = &Data(Split::kTrain);
+  test_ = &Data(Split::kTest);
+  EXPECT_NE(loss, Train("asp", {1, 2, 4}, 1)->accuracy().back().loss);
+}
+
 TEST_F(VirtualTrainingTest, MovedImagesGiveOneHistoryAsWell) {
   const Dataset& tiny = Data(Split::kTrain);
-  const Dataset moved = *Dataset::Create(
-      "moved", {.shape = tiny.shape(),
-                .classes = tiny.classes(),
-                .pixels = {tiny.pixels().begin(), tiny.pixels().end()},
-                .labels = {tiny.labels().begin(), tiny.labels().end()},
-                .normalization = {{0.5f, 0.25f}},
-                .augmented = true});
+  const Dataset moved = Changed(tiny, MoveRange{-4, 4}, 0);
   const auto loss_of = [&](const Dataset& train) {
     train_ = &train;
     return Train("asp", {1, 2, 4}, 1)->accuracy().back().loss;

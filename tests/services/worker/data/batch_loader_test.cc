@@ -187,13 +187,16 @@ TEST_F(BatchLoaderTest, EndsInTheMiddleOfARange) {
   }
 }
 
+constexpr MoveRange kMoves{.first = -4, .last = 4};
+
 // Images of 4x4 pixels, no two alike, that are to be moved.
-Dataset Augmented() {
+Dataset Augmented(int crop) {
   RawImages raw;
   raw.shape = {2, 4, 4};
   raw.classes = 10;
   raw.normalization = {{0.5f, 0.25f}, {0.25f, 0.5f}};
-  raw.augmented = true;
+  raw.moves = kMoves;
+  raw.crop = crop;
   Rng rng(4);
   for (uint32_t i = 0; i < kSize; ++i) {
     raw.labels.push_back(static_cast<uint8_t>(i % 10));
@@ -204,7 +207,8 @@ Dataset Augmented() {
   return *Dataset::Create("augmented", std::move(raw));
 }
 
-class AugmentedLoaderTest : public testing::Test {
+// How images are cropped.
+class AugmentedLoaderTest : public testing::TestWithParam<int> {
  protected:
   std::vector<float> Load(const SampleRange& range, int micro_batch) {
     // Another loader each time, as another worker has one.
@@ -218,14 +222,16 @@ class AugmentedLoaderTest : public testing::Test {
     return all;
   }
 
-  const Dataset dataset_ = Augmented();
+  const Dataset dataset_ = Augmented(GetParam());
 };
 
-TEST_F(AugmentedLoaderTest, MovesEachSampleByItsNumberAndEpoch) {
+INSTANTIATE_TEST_SUITE_P(Crops, AugmentedLoaderTest, testing::Values(0, 2, 3));
+
+TEST_P(AugmentedLoaderTest, MovesEachSampleByItsNumberAndEpoch) {
   const auto order = EpochPermutation(kSeed, 3, kSize);
   std::vector<ImageMove> moves;
   for (const uint32_t sample : order) {
-    moves.push_back(DrawMove(kSeed, 3, sample));
+    moves.push_back(DrawMove(kMoves, kSeed, 3, sample));
   }
   std::vector<float> want(kSize * dataset_.shape().size());
   std::vector<uint8_t> labels(kSize);
@@ -236,7 +242,7 @@ TEST_F(AugmentedLoaderTest, MovesEachSampleByItsNumberAndEpoch) {
   EXPECT_NE(want, unmoved);
 }
 
-TEST_F(AugmentedLoaderTest, WhoLoadsASampleAndWithWhichOthersDoesNotMatter) {
+TEST_P(AugmentedLoaderTest, WhoLoadsASampleAndWithWhichOthersDoesNotMatter) {
   const std::vector<float> whole = Load({1, 0, kSize}, 64);
   std::vector<float> parts = Load({1, 0, 50}, 7);
   for (const float value : Load({1, 50, kSize}, 150)) parts.push_back(value);

@@ -1,11 +1,18 @@
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/names.h"
+#include "common/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/worker/data/batch_loader.h"
 #include "services/worker/data/image_files.h"
 #include "tests/services/worker/data/scratch_folder.h"
 
@@ -117,20 +124,95 @@ TEST(Cifar100Test, ReadsTheFineLabels) {
   EXPECT_EQ(test->classes(), 100);
 }
 
-TEST(Cifar100Test, OnlyTrainingImagesAreAugmented) {
-  const ScratchFolder folder;
-  folder.Write("train.bin", FineRecord(0, 3, 10, 20, 30));
-  folder.Write("test.bin", FineRecord(0, 3, 10, 20, 30));
-  const auto augmented = [&folder](Split split, const char* more) {
-    const auto data =
-        LoadDataset(absl::StrCat("cifar100:", folder.path(), more), split,
-                    {.anywhere = true});
+// Records whose red bytes are columns, and whose green bytes are rows.
+class AugmentedCifarTest : public testing::Test {
+ protected:
+  AugmentedCifarTest() {
+    Bytes record = FineRecord(0, 3, 0, 0, 0);
+    for (int i = 0; i < 1024; ++i) {
+      record[2 + i] = static_cast<uint8_t>(i % 32);
+      record[2 + 1024 + i] = static_cast<uint8_t>(i / 32);
+    }
+    folder_.Write("test.bin", record);
+    Bytes records;
+    for (uint32_t i = 0; i < kRecords; ++i) records = Joined(records, record);
+    folder_.Write("train.bin", records);
+  }
+
+  Dataset Load(Split split, absl::string_view more) const {
+    auto data = LoadDataset(absl::StrCat("cifar100:", folder_.path(), more),
+                            split, {.anywhere = true});
     EXPECT_TRUE(data.ok()) << data.status();
-    return data.ok() && data->augmented();
-  };
-  EXPECT_TRUE(augmented(Split::kTrain, ",augment=crop_flip"));
-  EXPECT_FALSE(augmented(Split::kTest, ",augment=crop_flip"));
-  EXPECT_FALSE(augmented(Split::kTrain, ""));
+    return *std::move(data);
+  }
+
+  // Where an image of 28x28 is taken from.
+  static ImageMove MoveOf(const float* image) {
+    const auto byte = [image](int channel, int y, int x) {
+      const Normalization of = NormalizationOf(kCifar100)[channel];
+      const float value = image[channel * 784 + y * 28 + x];
+      return static_cast<int>(
+          std::lround((value * of.deviation + of.mean) * 255));
+    };
+    const bool mirrored = byte(0, 0, 0) > byte(0, 0, 1);
+    const ImageMove move{byte(1, 0, 0), byte(0, 0, mirrored ? 27 : 0),
+                         mirrored};
+    for (int y = 0; y < 28; ++y) {
+      for (int x = 0; x < 28; ++x) {
+        EXPECT_EQ(byte(0, y, x), move.right + (mirrored ? 27 - x : x));
+        EXPECT_EQ(byte(1, y, x), move.down + y);
+        EXPECT_EQ(byte(2, y, x), 0);
+      }
+    }
+    return move;
+  }
+
+  static constexpr uint32_t kRecords = 1000;
+  const ScratchFolder folder_;
+};
+
+TEST_F(AugmentedCifarTest, OnlyTrainingImagesMove) {
+  for (const char* augment : {",augment=crop_flip", ",augment=crop28_flip"}) {
+    EXPECT_TRUE(Load(Split::kTrain, augment).moves().has_value()) << augment;
+    EXPECT_FALSE(Load(Split::kTest, augment).moves().has_value()) << augment;
+  }
+  EXPECT_FALSE(Load(Split::kTrain, "").moves().has_value());
+}
+
+TEST_F(AugmentedCifarTest, BothSplitsAreCroppedAlike) {
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    EXPECT_EQ(Load(split, ",augment=crop28_flip").shape(),
+              (ImageShape{3, 28, 28}));
+    EXPECT_EQ(Load(split, ",augment=crop_flip").shape(),
+              (ImageShape{3, 32, 32}));
+  }
+}
+
+TEST_F(AugmentedCifarTest, TheCentreIsTested) {
+  const Dataset test = Load(Split::kTest, ",augment=crop28_flip");
+  std::vector<float> image(test.shape().size());
+  uint8_t label = 0;
+  test.Gather({0}, image.data(), &label);
+  EXPECT_EQ(MoveOf(image.data()), (ImageMove{2, 2, false}));
+}
+
+TEST_F(AugmentedCifarTest, EveryWindowIsTrained) {
+  constexpr uint64_t kSeed = 3;
+  constexpr uint32_t kEpoch = 2;
+  const Dataset train = Load(Split::kTrain, ",augment=crop28_flip");
+  BatchLoader loader(&train, kSeed);
+  ASSERT_TRUE(loader.Start({kEpoch, 0, kRecords}, 300).ok());
+  std::set<std::tuple<int, int, bool>> seen;
+  const auto order = EpochPermutation(kSeed, kEpoch, kRecords);
+  auto sample = order.begin();
+  while (const auto batch = loader.Next()) {
+    for (int i = 0; i < batch->n; ++i) {
+      const ImageMove move = MoveOf(batch->images + i * train.shape().size());
+      EXPECT_EQ(move, DrawMove({0, 4}, kSeed, kEpoch, *sample++));
+      seen.insert({move.down, move.right, move.mirrored});
+    }
+  }
+  EXPECT_EQ(seen.size(), 5u * 5 * 2);
 }
 
 TEST(Cifar100Test, MissingFiles) {

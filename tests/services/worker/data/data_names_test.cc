@@ -29,12 +29,14 @@ TEST(DataNamesTest, WhatIsRightIsWhatCanBeLoaded) {
 
 TEST(DataNamesTest, AnAugmentStandsBehindTheFolder) {
   for (const char* kind : {"cifar10", "cifar100"}) {
-    const std::string spec = absl::StrCat(kind, ":a,b=c:d,augment=crop_flip");
-    const auto data = ParseDataSpec(spec);
-    ASSERT_TRUE(data.ok()) << data.status();
-    EXPECT_EQ(data->kind, kind);
-    EXPECT_EQ(data->place, "a,b=c:d");
-    EXPECT_TRUE(data->augmented);
+    for (const absl::string_view augment : {kCropFlip, kCrop28Flip}) {
+      const std::string spec = absl::StrCat(kind, ":a,b=c:d,augment=", augment);
+      const auto data = ParseDataSpec(spec);
+      ASSERT_TRUE(data.ok()) << data.status();
+      EXPECT_EQ(data->kind, kind);
+      EXPECT_EQ(data->place, "a,b=c:d");
+      EXPECT_EQ(data->augment, augment);
+    }
   }
   // Anything else behind a comma belongs to the folder's name.
   for (const char* place : {"a", "a,augment", "a,augmented=crop_flip", ","}) {
@@ -42,7 +44,7 @@ TEST(DataNamesTest, AnAugmentStandsBehindTheFolder) {
     const auto data = ParseDataSpec(spec);
     ASSERT_TRUE(data.ok()) << data.status();
     EXPECT_EQ(data->place, place);
-    EXPECT_FALSE(data->augmented);
+    EXPECT_EQ(data->augment, "");
   }
 }
 
@@ -54,11 +56,14 @@ TEST(DataNamesTest, AWrongAugmentIsRefused) {
     return std::string(status.message());
   };
   EXPECT_EQ(refusal("cifar10:d,augment=flip"),
-            "data \"cifar10:d,augment=flip\": the only augment is crop_flip");
-  EXPECT_THAT(refusal("cifar10:d,augment="), HasSubstr("only augment"));
+            "data \"cifar10:d,augment=flip\": the only augments are "
+            "crop_flip, crop28_flip");
+  EXPECT_THAT(refusal("cifar10:d,augment="), HasSubstr("only augments"));
+  EXPECT_THAT(refusal("cifar10:d,augment=crop24_flip"),
+              HasSubstr("only augments"));
   EXPECT_THAT(refusal("mnist:d,augment=crop_flip"),
               HasSubstr("only cifar10 and cifar100 take augment"));
-  EXPECT_THAT(refusal("synthetic:tiny,augment=crop_flip"),
+  EXPECT_THAT(refusal("synthetic:tiny,augment=crop28_flip"),
               HasSubstr("only cifar10 and cifar100 take augment"));
   EXPECT_THAT(refusal("cifar10:,augment=crop_flip"),
               HasSubstr("want mnist:DIR"));

@@ -23,6 +23,7 @@ using testing::HasSubstr;
 
 constexpr ImageShape kGrey{1, 28, 28};
 constexpr ImageShape kColor{3, 32, 32};
+constexpr ImageShape kWindow{3, 28, 28};
 
 std::unique_ptr<Backend> Cpu() { return *MakeBackend("cpu"); }
 
@@ -84,6 +85,9 @@ TEST(ModelTest, HasThePublishedSizes) {
   EXPECT_EQ(ParametersOf("resnet32v2", kColor), 464'154);
   EXPECT_EQ(ParametersOf("resnet50v2", kColor), 755'802);
   EXPECT_EQ(ParametersOf("resnet110v2", kColor), 1'727'962);
+  // The last pool leaves one pixel of the windows of crop28_flip, too.
+  EXPECT_EQ(ParametersOf("resnet110", kWindow), 1'727'962);
+  EXPECT_EQ(ParametersOf("resnet110v2", kWindow), 1'727'962);
 }
 
 TEST(ModelTest, NamesItsTensorsInForwardOrder) {
@@ -137,12 +141,12 @@ TEST(ModelTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(CreateMessage("mlp", kGrey, 10, 0), HasSubstr("batch"));
 }
 
-TEST(ModelTest, TakesTheSmallestImagesThatItPromises) {
+TEST(ModelTest, TakesTheSmallestImagesThatItPromisesAndWindows) {
   const auto backend = Cpu();
   for (const Architecture& architecture : Architectures()) {
-    for (const int channels : {1, 3}) {
-      const ImageShape shape{channels, architecture.side_min,
-                             architecture.side_min + 1};
+    const int side = architecture.side_min;
+    for (const ImageShape& shape : {ImageShape{1, side, side + 1},
+                                    ImageShape{3, side, side + 1}, kWindow}) {
       auto model =
           Model::Create(architecture.name, shape, 10, backend.get(), 2);
       ASSERT_TRUE(model.ok()) << model.status();
