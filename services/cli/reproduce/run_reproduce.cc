@@ -33,7 +33,8 @@ Examples:
       --schedule 'step:at=0.6|0.85,factor=0.3,count=updates'
 
   # Table I of DSSP's paper at its sizes; on processors it takes very long:
-  paceline reproduce dssp-table1 --full --data cifar100:DIR
+  paceline reproduce dssp-table1 --full \
+      --data cifar100:DIR,augment=crop28_flip
 
 Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
   wrong; 3 the data do not exist.
@@ -68,7 +69,7 @@ absl::StatusOr<ExperimentScale> ScaleOf(const Experiment& experiment,
   if (!flags.target_accuracy.empty()) {
     scale.target_accuracies = flags.target_accuracy;
   }
-  if (absl::EndsWith(scale.data, ":DIR")) {
+  if (flags.data.empty() && absl::StrContains(scale.data, ":DIR")) {
     return absl::InvalidArgumentError(
         absl::StrCat("--full needs --data ", scale.data));
   }

@@ -169,7 +169,10 @@ TEST(RunReproduceTest, RefusesWhatNoPaperSays) {
   flags = ReproduceFlags();
   flags.experiment = "dssp-table1";
   flags.full = true;
-  EXPECT_EQ(Refused(flags), "--full needs --data cifar100:DIR");
+  EXPECT_EQ(Refused(flags),
+            "--full needs --data cifar100:DIR,augment=crop28_flip");
+  flags.experiment = "dssp-fig3";
+  EXPECT_EQ(Refused(flags), "--full needs --data cifar10:DIR");
   EXPECT_THAT(Refused(Tiny("dssp-table2")),
               HasSubstr("there is no experiment \"dssp-table2\"; there are "
                         "dssp-fig3, dssp-resnet, dssp-table1, cgp, saps"));
