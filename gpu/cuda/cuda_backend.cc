@@ -127,12 +127,7 @@ absl::Status CudaBackend::Synchronize() {
 }
 
 cudaStream_t CudaBackend::Stream(Lane lane) {
-  // Every thread has a current device of its own, the first one at first.
-  thread_local int current = -1;
-  if (current != device_.ordinal) {
-    Note(CudaStatus(cudaSetDevice(device_.ordinal), "cudaSetDevice"));
-    current = device_.ordinal;
-  }
+  Note(UseCudaDevice(device_.ordinal));
   return streams_[static_cast<size_t>(lane)].get();
 }
 

@@ -63,7 +63,7 @@ absl::StatusOr<GpuDevice> FindCudaDevice(int ordinal) {
                    .compute_capability =
                        absl::StrCat(properties.major, ".", properties.minor),
                    .memory_bytes = properties.totalGlobalMem};
-  PACELINE_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice"));
+  PACELINE_RETURN_IF_ERROR(UseCudaDevice(ordinal));
   const cudaError_t runs = ProbeKernel();
   if (runs == cudaSuccess) return device;
   cudaGetLastError();
@@ -71,6 +71,15 @@ absl::StatusOr<GpuDevice> FindCudaDevice(int ordinal) {
       "GPU ", ordinal, ", ", device.name, " (compute capability ",
       device.compute_capability,
       "), cannot be used: ", CudaStatus(runs, "a first kernel").message()));
+}
+
+absl::Status UseCudaDevice(int ordinal) {
+  // Every thread has a current device of its own, the first one at first.
+  thread_local int current = -1;
+  if (current == ordinal) return absl::OkStatus();
+  PACELINE_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice"));
+  current = ordinal;
+  return absl::OkStatus();
 }
 
 }  // namespace paceline

@@ -125,7 +125,8 @@ absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(int64_t size) {
   }
   const size_t bytes = std::max<size_t>(size * sizeof(float), 64);
   void* data = nullptr;
-  const cudaError_t error = cudaHostAlloc(&data, bytes, cudaHostAllocDefault);
+  // A worker's devices all read it.
+  const cudaError_t error = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return absl::ResourceExhaustedError(
