@@ -199,7 +199,7 @@ const std::vector<Architecture>& Architectures() {
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(
     absl::string_view name, const ImageShape& input, int classes,
-    Backend* backend, int batch_max, DType wire) {
+    Backend* backend, int batch_max, DType wire, Model* original) {
   PACELINE_RETURN_IF_ERROR(CheckModelName(name));
   for (const Architecture& architecture : Architectures()) {
     if (architecture.name != name) continue;
@@ -219,7 +219,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
           absl::StrCat("a batch needs at least 1 sample, not ", batch_max));
     }
     return FromChain(architecture.build(input, classes), backend, batch_max,
-                     wire);
+                     wire, original);
   }
   CHECK(false);  // A name without an architecture.
 }

@@ -31,13 +31,12 @@ std::vector<GradientBucket> MakeBuckets(absl::Span<const int64_t> offsets,
   return buckets;
 }
 
-absl::StatusOr<std::unique_ptr<Model>> Model::FromChain(Chain chain,
-                                                        Backend* backend,
-                                                        int batch_max,
-                                                        DType wire) {
+absl::StatusOr<std::unique_ptr<Model>> Model::FromChain(
+    Chain chain, Backend* backend, int batch_max, DType wire, Model* original) {
   CHECK(chain.output().layout == Layout::kFlat && batch_max > 0);
+  CHECK(original == nullptr || wire == DType::kF32);
   std::unique_ptr<Model> model(
-      new Model(std::move(chain), backend, batch_max, wire));
+      new Model(std::move(chain), backend, batch_max, wire, original));
   PACELINE_RETURN_IF_ERROR(model->Allocate());
   return model;
 }
@@ -57,7 +56,15 @@ absl::Status Model::Allocate() {
   PACELINE_RETURN_IF_ERROR(
       staging_.Allocate(&backend_, chain_.input().size(),
                         static_cast<int>(chain_.output().size()), batch_max_));
-  PACELINE_ASSIGN_OR_RETURN(values_, backend_.Allocate(end));
+  if (original_ != nullptr) {
+    CHECK(original_->offsets_ == offsets_);
+    CHECK(original_->host_visible() == host_visible());
+  }
+  if (original_ != nullptr && host_visible()) {
+    values_ = original_->values_;
+  } else {
+    PACELINE_ASSIGN_OR_RETURN(values_, backend_.Allocate(end));
+  }
   PACELINE_ASSIGN_OR_RETURN(gradients_, backend_.Allocate(end));
   if (wire_ != DType::kF32) {
     PACELINE_ASSIGN_OR_RETURN(packed_,
@@ -91,6 +98,10 @@ absl::Status Model::Initialize(uint64_t seed) {
       value = initial.constant + initial.bound * unit;
     }
   }
+  return ParametersReplaced();
+}
+
+absl::Status Model::ParametersReplaced() {
   std::fill(arrived_.begin(), arrived_.end(), false);
   for (Bucket& bucket : buckets_) bucket.sent = false;
   return ParametersChanged();

@@ -77,13 +77,19 @@ class Model {
   // 256 classes, or batch_max below 1. RESOURCE_EXHAUSTED: no memory. `backend`
   // must outlive the model, whose parameters are zero until Initialize. `wire`
   // is how wire_gradient() is written.
+  //
+  // With an `original`, which is of the same network, on a backend of the same
+  // kind, and outlives it, the model is a replica: parameter() is the
+  // original's, and has to be told of to both. Its wire is fp32.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
       absl::string_view name, const ImageShape& input, int classes,
-      Backend* backend, int batch_max, DType wire = DType::kF32);
+      Backend* backend, int batch_max, DType wire = DType::kF32,
+      Model* original = nullptr);
 
   // A model of the caller's own network, from images to flat logits.
   static absl::StatusOr<std::unique_ptr<Model>> FromChain(
-      Chain chain, Backend* backend, int batch_max, DType wire = DType::kF32);
+      Chain chain, Backend* backend, int batch_max, DType wire = DType::kF32,
+      Model* original = nullptr);
 
   // Waits for what the device still does with the model's memory.
   ~Model();
@@ -104,6 +110,8 @@ class Model {
   absl::Span<float> parameter(size_t tensor);
   void ParameterArrived(size_t tensor);
   absl::Status ParametersChanged();
+  // The same, of values that are new whatever ParameterArrived() has said.
+  absl::Status ParametersReplaced();
 
   // A tensor's gradient; for statistics the batch's mean and E[x^2]. Valid from
   // on_ready(tensor), or from FetchGradients(), to the next ComputeStaged().
@@ -147,17 +155,24 @@ class Model {
   // Makes gradient() valid for all tensors.
   absl::Status FetchGradients();
 
+  // Adds a replica's gradients to those of its original, whose FetchGradients()
+  // says what went wrong; until then these stay as they are.
+  // REQUIRES: it is a replica, and FetchGradients() was the last call.
+  void AddToOriginal();
+
   // Loss and hits, batch normalization using the statistics tensors. Drops what
   // is staged.
   absl::StatusOr<BatchLoss> Evaluate(const float* images, const uint8_t* labels,
                                      int n);
 
  private:
-  Model(Chain chain, Backend* backend, int batch_max, DType wire)
+  Model(Chain chain, Backend* backend, int batch_max, DType wire,
+        Model* original)
       : chain_(std::move(chain)),
         backend_(*backend),
         batch_max_(batch_max),
-        wire_(wire) {}
+        wire_(wire),
+        original_(original) {}
 
   // What a repeated step depends on, beside the model's own memory.
   struct StepKey {
@@ -211,13 +226,14 @@ class Model {
   Backend& backend_;
   const int batch_max_;
   const DType wire_;
+  Model* const original_;  // Null unless it is a replica.
   std::vector<TensorSpec> specs_;
   std::vector<InitialValue> initials_;
   std::vector<int64_t> offsets_;  // Where each tensor begins, in floats; the
                                   // last: where all end.
 
   BatchStaging staging_;
-  std::unique_ptr<Buffer> values_;
+  std::shared_ptr<Buffer> values_;  // The original's if the host sees it.
   std::unique_ptr<Buffer> gradients_;
   std::unique_ptr<Buffer>
       packed_;  // The gradients for the wire; null where that is fp32.
@@ -226,9 +242,10 @@ class Model {
   std::unique_ptr<Buffer> outcome_;  // Losses, then hits, of every sample.
 
   // The rest is empty where the host sees the device's memory.
-  std::unique_ptr<Buffer> values_host_;
+  std::shared_ptr<Buffer> values_host_;     // A replica's is its original's.
   std::unique_ptr<Buffer> gradients_host_;  // As they go over the wire.
   std::unique_ptr<Buffer> outcome_host_;
+  std::unique_ptr<Buffer> carried_;  // A replica's, on the original's device.
   // By tensor: its parameter came, and its bucket was not sent since.
   std::vector<bool> arrived_;
   std::vector<size_t> bucket_of_;  // By tensor.

@@ -14,6 +14,9 @@ namespace {
 // 1 MiB: below it the start of a copy costs more than the copy.
 constexpr int64_t kBucketFloats = int64_t{1} << 18;
 
+// 4 MiB: what a replica's gradients take on the original's device at a time.
+constexpr int64_t kCarryFloats = int64_t{1} << 20;
+
 // Steps that are remembered at a time. A job has one batch size; with balanced
 // batches it changes, and a size that does not come back costs only calls.
 constexpr size_t kStepsMax = 32;
@@ -21,7 +24,13 @@ constexpr size_t kStepsMax = 32;
 }  // namespace
 
 absl::Status Model::AllocateHostSide(int64_t floats) {
-  PACELINE_ASSIGN_OR_RETURN(values_host_, backend_.AllocateHost(floats));
+  if (original_ != nullptr) {
+    values_host_ = original_->values_host_;
+    PACELINE_ASSIGN_OR_RETURN(
+        carried_, original_->backend_.Allocate(std::min(floats, kCarryFloats)));
+  } else {
+    PACELINE_ASSIGN_OR_RETURN(values_host_, backend_.AllocateHost(floats));
+  }
   PACELINE_ASSIGN_OR_RETURN(gradients_host_,
                             backend_.AllocateHost(PackedSize(wire_, floats)));
   PACELINE_ASSIGN_OR_RETURN(outcome_host_,
@@ -160,6 +169,20 @@ absl::Status Model::FetchGradients() {
   if (backend_.host_visible()) return absl::OkStatus();
   Download(Lane::kCompute, 0, offsets_.back());
   return backend_.Synchronize();
+}
+
+void Model::AddToOriginal() {
+  Backend& there = original_->backend_;
+  const DeviceSpan sum = original_->gradients_->span();
+  if (host_visible()) return there.Axpy(1, gradients_->span(), sum);
+  for (int64_t begin = 0; begin < sum.size; begin += kCarryFloats) {
+    const int64_t size = std::min(kCarryFloats, sum.size - begin);
+    const DeviceSpan carried = carried_->span().First(size);
+    // In one lane, so that the next piece waits for this one.
+    there.Upload(Lane::kCompute,
+                 HostSpan(gradients_host_->span().Sub(begin, size)), carried);
+    there.Axpy(1, carried, sum.Sub(begin, size));
+  }
 }
 
 absl::Status Model::repeat_obstacle() const {
