@@ -125,10 +125,12 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
       ->type_name("SHARE");
   command
       .add_option("--device", flags.device,
-                  "What workers compute on: auto, cpu, cuda or cuda:N. Give it "
-                  "once for all workers, or once for each worker. The "
-                  "evaluator uses the device of the first worker. A program "
-                  "sees that card alone.")
+                  "What workers compute on: auto, cpu, cuda or cuda:N. With "
+                  "cuda:0,cuda:1 or cpu,cpu one worker divides each "
+                  "micro-batch over several devices. Give it once for all "
+                  "workers, or once for each worker. The evaluator uses the "
+                  "first device of the first worker. A program sees its "
+                  "worker's cards alone.")
       ->allow_extra_args(false)
       ->default_str("auto")
       ->type_name("DEVICE");

@@ -5,28 +5,37 @@
 #include <system_error>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "services/worker/device_choice.h"
 
 namespace paceline {
 namespace {
+
+// The card of that number among those that are visible now.
+std::string CardOf(int number, const std::vector<std::string>& visible) {
+  // One that is not there: CUDA says so better than we could.
+  const auto card = static_cast<size_t>(number);
+  return card < visible.size() ? visible[card] : absl::StrCat(number);
+}
 
 // What CUDA_VISIBLE_DEVICES is to be; nothing where it may stay as it is.
 // `visible` is what it says now: cards are counted among those.
 std::optional<std::string> VisibleCards(absl::string_view device,
                                         absl::string_view visible) {
-  if (device == "cpu") return "";
-  size_t card = 0;
-  if (!absl::ConsumePrefix(&device, "cuda:") ||
-      !absl::SimpleAtoi(device, &card)) {
+  using Kind = DeviceChoice::Kind;
+  const absl::StatusOr<DeviceChoice> choice = ParseDeviceChoice(device);
+  // "cuda" is any of them.
+  if (!choice.ok() || choice->kind == Kind::kAuto || device == "cuda") {
     return std::nullopt;
   }
-  if (visible.empty()) return absl::StrCat(card);
-  const std::vector<std::string> cards = absl::StrSplit(visible, ',');
-  // One that is not there: CUDA says so better than we could.
-  return card < cards.size() ? cards[card] : absl::StrCat(card);
+  if (choice->kind == Kind::kCpu) return "";
+  const std::vector<std::string> known =
+      absl::StrSplit(visible, ',', absl::SkipEmpty());
+  std::vector<std::string> cards;
+  for (const int card : choice->devices) cards.push_back(CardOf(card, known));
+  return absl::StrJoin(cards, ",");
 }
 
 // `path` with `folder` behind what it has.

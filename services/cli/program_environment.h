@@ -25,8 +25,8 @@ struct ProgramPlace {
 // What a program's process needs beside what `inherited` gives it (getenv):
 //   OMP_NUM_THREADS       one thread, unless somebody asked for more: several
 //                         programs share this machine.
-//   CUDA_VISIBLE_DEVICES  the one card of "cuda:N", none for "cpu": a script
-//                         names no card.
+//   CUDA_VISIBLE_DEVICES  the cards of "cuda:N" or "cuda:N,cuda:M", none for
+//                         "cpu": a script names no card.
 //   PYTHONPATH            the package, behind what is there.
 //   PYTHONUNBUFFERED      what it prints is in its log at once.
 Environment ProgramEnvironment(

@@ -43,30 +43,48 @@ absl::StatusOr<std::unique_ptr<BuiltinComputation>> BuiltinComputation::Create(
       made->data_,
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain,
                   host.data));
-  Machine& machine = *made->machine_;
-  BackendOptions options = host.backend;
-  PACELINE_ASSIGN_OR_RETURN(options.precision, PrecisionOf(job));
-  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend(host.device, options));
   PACELINE_ASSIGN_OR_RETURN(
-      machine.model,
-      Model::Create(job.model(), made->data_->shape(), made->data_->classes(),
-                    machine.backend.get(),
-                    evaluator ? kEvaluationBatch : static_cast<int>(micro),
-                    // Where the client reads the device's memory it converts.
-                    machine.backend->host_visible() ? DType::kF32 : wire));
+      made->machine_,
+      MakeMachine(job, wire, *made->data_,
+                  evaluator ? kEvaluationBatch : static_cast<int>(micro), host,
+                  evaluator ? 1 : host.devices.size()));
+  Machine& machine = *made->machine_;
   PACELINE_RETURN_IF_ERROR(machine.model->Initialize(job.seed()));
   // Where the device reads any memory, the loader finds its own.
-  if (evaluator || machine.backend->host_visible()) return made;
+  if (evaluator || machine.backends[0]->host_visible()) return made;
   for (std::unique_ptr<Buffer>& images : machine.images) {
-    PACELINE_ASSIGN_OR_RETURN(images, machine.backend->AllocateHost(
+    PACELINE_ASSIGN_OR_RETURN(images, machine.backends[0]->AllocateHost(
                                           made->data_->shape().size() * micro));
   }
   return made;
 }
 
+absl::StatusOr<std::shared_ptr<BuiltinComputation::Machine>>
+BuiltinComputation::MakeMachine(const v1::JobSpec& job, DType wire,
+                                const Dataset& data, int batch_max,
+                                const TaskHost& host, size_t devices) {
+  auto machine = std::make_shared<Machine>();
+  BackendOptions options = host.backend;
+  PACELINE_ASSIGN_OR_RETURN(options.precision, PrecisionOf(job));
+  std::vector<Backend*> backends;
+  for (size_t i = 0; i < devices; ++i) {
+    options.device = host.devices[i];
+    PACELINE_ASSIGN_OR_RETURN(machine->backends.emplace_back(),
+                              MakeBackend(host.device, options));
+    backends.push_back(machine->backends.back().get());
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      machine->model,
+      ReplicatedModel::Create(
+          job.model(), data.shape(), data.classes(), backends, batch_max,
+          // Where the client reads the device's memory it converts.
+          backends[0]->host_visible() ? DType::kF32 : wire));
+  return machine;
+}
+
 v1::WorkerReady BuiltinComputation::Ready() const {
   v1::WorkerReady ready;
-  for (const TensorSpec& spec : machine_->model->tensors()) {
+  for (const TensorSpec& spec : machine_->model->first().tensors()) {
     v1::TensorSpec& tensor = *ready.add_tensors();
     tensor.set_name(spec.name);
     for (const int64_t dimension : spec.shape) tensor.add_shape(dimension);
@@ -92,14 +110,15 @@ BatchLoader::ImageMemory BuiltinComputation::ImageMemory() const {
 }
 
 TensorArrays BuiltinComputation::Arrays() {
+  Model& first = model().first();
   TensorArrays arrays;
-  for (size_t i = 0; i < model().tensors().size(); ++i) {
-    arrays.parameters.push_back(model().parameter(i));
-    arrays.gradients.push_back(model().wire_gradient(i));
-    arrays.kinds.push_back(model().tensors()[i].kind);
+  for (size_t i = 0; i < first.tensors().size(); ++i) {
+    arrays.parameters.push_back(first.parameter(i));
+    arrays.gradients.push_back(first.wire_gradient(i));
+    arrays.kinds.push_back(first.tensors()[i].kind);
   }
   arrays.owner = machine_;
-  arrays.unconverted = model().host_visible();
+  arrays.unconverted = first.host_visible();
   return arrays;
 }
 
@@ -111,6 +130,7 @@ absl::Status BuiltinComputation::Begin(bool initialize) {
 absl::Status BuiltinComputation::Order(const v1::Grant&,
                                        const StepOrder& order) {
   order_ = order;
+  order_.overlaps = order.overlaps && model().overlaps();
   done_ = 0;
   loss_sum_ = 0;
   if (!loader_.has_value()) loader_.emplace(&*data_, seed_, ImageMemory());
@@ -135,7 +155,7 @@ absl::Status BuiltinComputation::Finish() {
 
 bool BuiltinComputation::takes_parameters_singly() const {
   // Each goes up to a device while others are on their way.
-  return !machine_->model->host_visible();
+  return !machine_->model->first().host_visible();
 }
 
 void BuiltinComputation::ParameterArrived(size_t tensor) {
@@ -222,7 +242,7 @@ void BuiltinComputation::Drop() {
 absl::StatusOr<v1::Evaluated> BuiltinComputation::Evaluate(
     int64_t snapshot, uint32_t samples, absl::FunctionRef<bool()> go_on) {
   const absl::StatusOr<Evaluation> measured =
-      paceline::Evaluate(model(), *data_, samples, go_on);
+      paceline::Evaluate(model().first(), *data_, samples, go_on);
   if (absl::IsCancelled(measured.status())) return measured.status();
   if (!measured.ok()) return Break(measured.status());
   v1::Evaluated evaluated;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -14,20 +15,22 @@
 #include "services/worker/data/batch_loader.h"
 #include "services/worker/data/data_folder.h"
 #include "services/worker/data/dataset.h"
-#include "services/worker/model/model.h"
+#include "services/worker/replicas/replicated_model.h"
 
 namespace paceline {
 
 // What a machine gives every task.
 struct TaskHost {
-  std::string device = "cpu";  // The name of its backend.
-  BackendOptions backend = {};
+  std::string device = "cpu";  // The name of its backends.
+  // Each one's BackendOptions::device: several compute together.
+  std::vector<int> devices = {0};
+  BackendOptions backend = {};  // All of them alike, but for that.
   DataPlaces data = {};
 };
 
-// A model of ours on its backend, and its data in memory: a trainer's have the
-// training split, an evaluator's the test split. `broken` is what the device
-// says.
+// A model of ours on its devices, and its data in memory: a trainer's have the
+// training split, an evaluator's the test split. An evaluator uses the first
+// device alone. `broken` is what a device says.
 class BuiltinComputation final : public Computation {
  public:
   // Errors as LoadDataset, MakeBackend and Model::Create give them;
@@ -56,16 +59,19 @@ class BuiltinComputation final : public Computation {
  private:
   // A transport that still holds a gradient's bytes holds all of it.
   struct Machine {
-    std::unique_ptr<Backend> backend;
-    // Uses the backend, and is used by the model's copies until its end.
+    std::vector<std::unique_ptr<Backend>> backends;
+    // The first backend's, and used by the model's copies until its end.
     std::array<std::unique_ptr<Buffer>, BatchLoader::kSlots> images;
-    std::unique_ptr<Model> model;
+    std::unique_ptr<ReplicatedModel> model;
   };
 
   BuiltinComputation(uint64_t seed, bool evaluator)
       : seed_(seed), evaluator_(evaluator) {}
 
-  Model& model() { return *machine_->model; }
+  static absl::StatusOr<std::shared_ptr<Machine>> MakeMachine(
+      const v1::JobSpec& job, DType wire, const Dataset& data, int batch_max,
+      const TaskHost& host, size_t devices);
+  ReplicatedModel& model() { return *machine_->model; }
   absl::Status StartLoading();
   // Where a device wants batches to be gathered, if it does.
   BatchLoader::ImageMemory ImageMemory() const;
@@ -77,7 +83,7 @@ class BuiltinComputation final : public Computation {
   const uint64_t seed_;
   const bool evaluator_;
   std::optional<Dataset> data_;
-  std::shared_ptr<Machine> machine_ = std::make_shared<Machine>();
+  std::shared_ptr<Machine> machine_;
   StepOrder order_;
   // Of the step, before the range in hand: the gradients are the mean of them.
   uint32_t done_ = 0;

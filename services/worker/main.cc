@@ -77,6 +77,23 @@ struct Options {
   uint32_t connections = 0;
 };
 
+absl::StatusOr<DeviceInfo> DeviceOf(const Options& options) {
+  PACELINE_ASSIGN_OR_RETURN(DeviceInfo device, DescribeDevice(options.device));
+  if (!options.program.empty() && device.devices.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device ", options.device,
+                     ": a program chooses its devices itself: name one"));
+  }
+  if (!device.no_gpu.empty()) {
+    LogInfo("computes on the CPU", {{"no_gpu", device.no_gpu}});
+  }
+  if (!device.unlike.empty()) {
+    LogWarning("its GPUs are not alike, and the slowest sets the pace",
+               {{"gpus", device.unlike}});
+  }
+  return device;
+}
+
 absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
                                         const DeviceInfo& device) {
   v1::WorkerHello hello;
@@ -224,11 +241,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
       ParsePace({options.slowdown, options.step_time, options.delay,
                  options.pause, options.micro_batch_cost}));
   PACELINE_ASSIGN_OR_RETURN(const Times times, TimesOf(options));
-  PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
-                            DescribeDevice(options.device));
-  if (!device.no_gpu.empty()) {
-    LogInfo("computes on the CPU", {{"no_gpu", device.no_gpu}});
-  }
+  PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device, DeviceOf(options));
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello,
                             HelloOf(options, device));
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
@@ -262,9 +275,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           {{"metrics_port", monitoring->port()}, {"orphan", options.orphan}});
   Worker worker(
       {options.coordinator, hello, pace,
-       TaskHost{device.device,
+       TaskHost{device.device, device.devices,
                 BackendOptions{.threads = options.threads,
-                               .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
                 PlacesOf(options)},
        agent.get(), times.patience, times.orphan, dial,
@@ -291,7 +303,9 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                "Takes evaluation tasks instead of grants");
   app.add_option("--device", options.device,
                  "What it computes on: cpu, cuda or cuda:N for a GPU that must "
-                 "be there, auto for the first GPU, else the CPU")
+                 "be there, auto for the first GPU, else the CPU; "
+                 "cuda:0,cuda:1 or cpu,cpu: on several that divide each "
+                 "micro-batch")
       ->capture_default_str();
   app.add_option("--gpu-memory-fraction", options.gpu_memory_fraction,
                  "Of the GPU's memory that it may take at most, above 0 and up "

@@ -281,7 +281,10 @@ Worker::Outcome Worker::GiveUp(ControlStream& control, Task& task) {
 
 absl::Status Worker::CheckDevice() const {
   if (options_.host.device != "cuda") return absl::OkStatus();
-  return FindGpu(options_.host.backend.device).status();
+  for (const int gpu : options_.host.devices) {
+    PACELINE_RETURN_IF_ERROR(FindGpu(gpu).status());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,

@@ -95,7 +95,7 @@ class Worker {
                                 const v1::Assignment& assignment);
   // An assignment's computation is broken, which is told.
   Outcome GiveUp(ControlStream& control, Task& task);
-  // Whether the device that tasks are to be prepared on is there still.
+  // Whether the devices that tasks are to be prepared on are there still.
   absl::Status CheckDevice() const;
   absl::Status Begin(ControlStream& control, const v1::BeginJob& begin,
                      ParameterClient& parameters, Task& task);

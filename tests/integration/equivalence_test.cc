@@ -113,7 +113,8 @@ float Distance(const Tensors& a, const Tensors& b) {
 // worker needs `slowest` for a batch.
 Tensors Train(const v1::JobSpec& job, uint32_t servers,
               const std::string& device = "cpu",
-              std::optional<absl::Duration> slowest = std::nullopt) {
+              std::optional<absl::Duration> slowest = std::nullopt,
+              const std::vector<int>& devices = {0}) {
   LocalCluster cluster(servers);
   prometheus::Registry registry;
   WorkerMetrics metrics(registry);
@@ -124,6 +125,7 @@ Tensors Train(const v1::JobSpec& job, uint32_t servers,
     options.coordinator = cluster.address();
     options.hello.set_name("w" + std::to_string(i));
     options.host.device = device;
+    options.host.devices = devices;
     if (i + 1 == job.workers().min()) options.pace.step_time = slowest;
     workers.push_back(std::make_unique<Worker>(options, &metrics));
     threads.emplace_back(
@@ -231,6 +233,43 @@ TEST(EquivalenceTest, ADeviceTakesTheCpusSteps) {
                 0)
           << "wire " << wire << ", seed " << seed;
     }
+  }
+}
+
+// The devices of each worker divide its micro-batches: 12 is 4, 4 and 4.
+TEST(EquivalenceTest, WorkersOfSeveralDevicesTakeTheSteps) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/2);
+  job.set_batch_size(16);
+  job.set_micro_batch(12);
+  job.set_learning_rate(0.01);
+  job.mutable_stop()->set_epochs(4);
+  PlainSgd plain(job, 32, /*strength=*/2, /*momentum=*/0);
+  plain.Run(int64_t{4} * 1024);
+  const Tensors on_cpus =
+      Train(job, /*servers=*/2, "cpu", std::nullopt, {0, 0, 0});
+  EXPECT_LE(Distance(on_cpus, plain.Weights()), 1e-4f);
+  SetQueuedGpu({});
+  EXPECT_LE(Distance(Train(job, /*servers=*/2, "cuda", std::nullopt, {0, 1, 2}),
+                     on_cpus),
+            1e-5f);
+}
+
+// Gradients that wait for their plan, and those of a step that is extended,
+// stay on all devices until they are pushed.
+TEST(EquivalenceTest, SeveralDevicesTakeTheStepsUnderAnyPlan) {
+  for (const char* paradigm :
+       {"asp:staleness_weight=inverse", "bsp:steal=true,pieces=2"}) {
+    v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
+    job.set_learning_rate(0.01);
+    job.mutable_stop()->set_epochs(2);
+    const Tensors on_one = Train(job, /*servers=*/2);
+    const Tensors on_cpus =
+        Train(job, /*servers=*/2, "cpu", std::nullopt, {0, 0, 0});
+    EXPECT_LE(Distance(on_cpus, on_one), 1e-5f) << paradigm;
+    SetQueuedGpu({});
+    const Tensors on_gpus =
+        Train(job, /*servers=*/2, "cuda", std::nullopt, {0, 1});
+    EXPECT_LE(Distance(on_gpus, on_one), 1e-5f) << paradigm;
   }
 }
 

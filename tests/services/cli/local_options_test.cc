@@ -78,6 +78,9 @@ TEST(LocalOptionsTest, ADeviceForAllOrOneForEach) {
   flags.device = {"cuda:0", "cuda:1"};
   EXPECT_THAT(ParseLocalOptions(flags)->devices,
               ElementsAre("cuda:0", "cuda:1"));
+  flags.device = {"cuda:0,cuda:1"};
+  EXPECT_THAT(ParseLocalOptions(flags)->devices,
+              ElementsAre("cuda:0,cuda:1", "cuda:0,cuda:1"));
 }
 
 LocalFlags ProgramRun() {
@@ -321,6 +324,9 @@ const BadInput kBadTimes[] = {
      "--device was given 2 times: give it once, or once per worker, 4 times"},
     {"DeviceName", [](auto& f) { f.device = {"gpu"}; },
      "--device: device \"gpu\": want auto, cpu, cuda or cuda:N"},
+    {"DeviceKinds", [](auto& f) { f.device = {"cpu,cuda:0"}; },
+     "--device: device \"cpu,cuda:0\": one worker computes on GPUs or on the "
+     "CPU, not on both"},
     {"DelayValue", [](auto& f) { f.delay = {"gamma:k=2"}; },
      "--delay gamma:k=2: "},
     {"PauseValue", [](auto& f) { f.pause = {"every=1s,for=2s"}; },

@@ -49,6 +49,9 @@ TEST(ProgramEnvironmentTest, AProgramSeesTheCardThatItIsGiven) {
       {"cuda:1", "2,3", "3"},
       {"cuda:0", "GPU-7c1e", "GPU-7c1e"},
       {"cuda:7", "2,3", "7"},
+      {"cuda:0,cuda:1", "", "0,1"},
+      {"cuda:1,cuda:0", "2,3", "3,2"},
+      {"cpu,cpu", "2,3", ""},
   };
   for (const auto& [device, visible, wanted] : kCases) {
     const Environment environment =

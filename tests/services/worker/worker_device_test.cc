@@ -17,9 +17,10 @@ class WorkerDeviceTest : public testing::Test {
  protected:
   void SetUp() override { SetQueuedGpu({}); }
 
-  void StartWorker() {
+  void StartWorker(const std::vector<int>& devices = {0}) {
     worker_.emplace(coordinator_.address(), /*evaluator=*/false,
-                    absl::ZeroDuration(), TaskHost{.device = "cuda"});
+                    absl::ZeroDuration(),
+                    TaskHost{.device = "cuda", .devices = devices});
     session_ = coordinator_.NextSession();
     session_->Register();
   }
@@ -87,6 +88,28 @@ TEST_F(WorkerDeviceTest, ALostDeviceEndsTheWorkerWithItsReason) {
   EXPECT_EQ(worker_->AwaitEnd(), absl::InternalError("the device is lost"));
   session_->ExpectEnd();
   EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+// Whichever it is: the first one's error of those that fail is told.
+TEST_F(WorkerDeviceTest, ALostDeviceOfSeveralEndsTheWorker) {
+  SetQueuedGpu({.computations = 0});
+  StartWorker({0, 1});
+  BeginJob(1);
+  session_->Grant(1);
+  ExpectFailed(absl::StatusCode::kInternal,
+               "device 1 of 2: the device is lost");
+  EXPECT_EQ(worker_->AwaitEnd(),
+            absl::InternalError("device 1 of 2: the device is lost"));
+  EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+TEST_F(WorkerDeviceTest, SeveralDevicesPushOnce) {
+  StartWorker({0, 1, 2});
+  BeginJob(1);
+  for (int64_t iteration = 1; iteration <= 4; ++iteration) {
+    ExpectPush(iteration);
+    EXPECT_EQ(parameters_.pushes(), iteration);
+  }
 }
 
 TEST_F(WorkerDeviceTest, SoDoesOneThatIsGoneBeforeAJob) {

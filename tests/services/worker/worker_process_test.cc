@@ -149,6 +149,7 @@ TEST(WorkerProcessTest, BadFlagsAreRefusedBeforeAnythingElse) {
       {"--label", "=x"},         {"--grace", "-1s"},
       {"--grace", "soon"},       {"--patience", "inf"},
       {"--device", "tpu"},       {"--memory", "much"},
+      {"--device", "cpu,cuda"},  {"--device", "cpu,cpu", "--program", "x"},
       {"--slowdown", "nothing"}, {"--threads", "x"},
   };
   for (const auto& flags : bad) {
