@@ -307,6 +307,16 @@ test('pools', () => {
   assert.match(podOf(evaluator).spec.containers[0].image, /^paceline\/worker-cpu:/);
 });
 
+test('a pod with several GPUs is one worker on all of them', () => {
+  const gpu = { count: 3 };
+  const objects = render({ pools: { cpu: null, big: { gpu } }, evaluators: { gpu } });
+  const [container] = podOf(find(objects, 'Deployment', '-worker-big')).spec.containers;
+  assert.ok(container.args.includes('--device=cuda:0,cuda:1,cuda:2'), container.args.join(' '));
+  assert.equal(container.resources.limits['nvidia.com/gpu'], '3');
+  assert.ok(argsOf(find(objects, 'Deployment', '-evaluator')).includes('--device=cuda'));
+  assert.throws(() => render({ pools: { cpu: null, big: { gpu: { count: 17 } } } }), /count/);
+});
+
 // How many pods `helm --wait` and `--atomic` want to see ready, by the rule of
 // Helm 3: all but those that a rolling update may take away, which are one at
 // least where nothing may be made beyond the number.

@@ -44,6 +44,12 @@ spec:
 {{- $program := $values.program -}}
 {{- $gpus := ternary 0 (int $values.gpu.count) (ne $program.name "") -}}
 {{- $cuda := or (eq $values.image "cuda") (and (eq $values.image "auto") (gt $gpus 0)) -}}
+{{- $devices := list (ternary "auto" "cpu" $cuda) -}}
+{{- if gt $gpus 0 }}{{ $devices = list "cuda" }}{{ end -}}
+{{- if and (gt $gpus 1) (ne .component "evaluator") -}}
+{{- $devices = list -}}
+{{- range until $gpus }}{{ $devices = append $devices (printf "cuda:%d" .) }}{{ end -}}
+{{- end -}}
 name: {{ ternary "agent" "worker" (ne $program.name "") }}
 image: {{ include "paceline.image" (dict "root" $root "image" (ternary $root.Values.images.worker $root.Values.images.workerCpu $cuda)) | quote }}
 imagePullPolicy: {{ $root.Values.images.pullPolicy }}
@@ -55,7 +61,7 @@ args:
   {{- if eq .component "evaluator" }}
   - --evaluator
   {{- end }}
-  - --device={{ ternary "cuda" (ternary "auto" "cpu" $cuda) (gt $gpus 0) }}
+  - --device={{ join "," $devices }}
   {{- if $cuda }}
   - --gpu-memory-fraction={{ $values.gpu.memoryFraction }}
   {{- end }}
