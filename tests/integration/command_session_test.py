@@ -67,6 +67,8 @@ VOLATILE_TEXT = [
     (r"<n> min <n> s", "<n> s"),
     (r"\bweights in \S+", "weights in <folder>"),
     (r"(?<=  )(yes|no)$", "<yes or no>"),
+    # A job runs once two workers have loaded; the third may come later.
+    (r"^  w\d(?=  )", "  <worker>"),
     (r"  +", "  "),
 ]
 # How many of these there are is a matter of time, and whether somebody watches
