@@ -13,27 +13,20 @@
 #include "services/worker/model/model.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/gpu/queued_backend.h"
+#include "tests/services/worker/model/drawn_batch.h"
 #include "tests/services/worker/model/pushed_gradients.h"
 
 namespace paceline {
 namespace {
 
-constexpr ImageShape kShape{3, 16, 16};
-constexpr int kClasses = 10;
+constexpr ImageShape kShape = DrawnBatch::kShape;
+constexpr int kClasses = DrawnBatch::kClasses;
 constexpr int kBatchMax = 3;
 
-struct Batch {
+// Of as many samples as the seed says.
+struct Batch : DrawnBatch {
   explicit Batch(uint64_t seed)
-      : n(1 + static_cast<int>(seed % kBatchMax)),
-        images(RandomFloats(n * kShape.size(), seed)) {
-    for (int i = 0; i < n; ++i) {
-      labels.push_back(static_cast<uint8_t>((seed + i) % kClasses));
-    }
-  }
-
-  int n;
-  std::vector<float> images;
-  std::vector<uint8_t> labels;
+      : DrawnBatch(1 + static_cast<int>(seed % kBatchMax), seed) {}
 };
 
 struct Seen {

@@ -17,36 +17,16 @@
 #include "gtest/gtest.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/gpu/queued_backend.h"
+#include "tests/services/worker/model/drawn_batch.h"
 
 namespace paceline {
 namespace {
 
-constexpr ImageShape kShape{3, 16, 16};
-constexpr int kClasses = 10;
+using Batch = DrawnBatch;
+
+constexpr ImageShape kShape = Batch::kShape;
+constexpr int kClasses = Batch::kClasses;
 constexpr int kBatchMax = 8;
-
-struct Batch {
-  Batch(int samples, uint64_t seed)
-      : n(samples), images(RandomFloats(samples * kShape.size(), seed)) {
-    for (int i = 0; i < n; ++i) {
-      labels.push_back(static_cast<uint8_t>((seed + i) % kClasses));
-    }
-  }
-
-  // Samples [begin, end) of it.
-  Batch Part(int begin, int end) const {
-    Batch part(0, 0);
-    part.n = end - begin;
-    part.images.assign(images.begin() + begin * kShape.size(),
-                       images.begin() + end * kShape.size());
-    part.labels.assign(labels.begin() + begin, labels.begin() + end);
-    return part;
-  }
-
-  int n;
-  std::vector<float> images;
-  std::vector<uint8_t> labels;
-};
 
 struct Seen {
   double loss = 0;
