@@ -597,9 +597,7 @@ void RunCourse::Pass(const Turn& turn, const CloseCommand& close) {
 template <>
 void RunCourse::Pass(const Turn& turn, const AnnounceCommand& announce) {
   // Until that closing there is no other moment for a checkpoint.
-  if (announce.closing == core_->closing() + 1) {
-    checkpoints_.BeginWanted(MomentOf(turn), settings_.checkpoint_interval);
-  }
+  checkpoints_.BeginWanted(MomentOf(turn), settings_.checkpoint_interval);
   turn.outputs.push_back(announce);
 }
 

@@ -72,10 +72,14 @@ uint32_t BatchBalancer::SizeFor(WorkerId worker) {
   return members_.at(worker).size;
 }
 
-std::optional<Pace> BatchBalancer::PaceOf(WorkerId worker) {
-  const double rate = members_.at(worker).rate;
-  if (rate == 0) return std::nullopt;
-  return Pace{.seconds_each = 1 / rate, .samples = SizeFor(worker)};
+absl::btree_map<WorkerId, Pace> BatchBalancer::Paces() {
+  absl::btree_map<WorkerId, Pace> paces;
+  for (const auto& [worker, member] : members_) {
+    if (member.rate == 0) continue;
+    const uint32_t size = SizeFor(worker);
+    paces[worker] = {.seconds_each = 1 / member.rate, .samples = size};
+  }
+  return paces;
 }
 
 void BatchBalancer::Balance() {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/time/time.h"
 #include "common/job/paradigm_spec.h"
 #include "services/coordinator/sync/core/types.h"
@@ -47,9 +47,9 @@ class BatchBalancer {
   // REQUIRES: it is a member.
   uint32_t SizeFor(WorkerId worker);
 
-  // What it takes for an iteration of that size; nothing before it was
-  // measured. REQUIRES: it is a member.
-  std::optional<Pace> PaceOf(WorkerId worker);
+  // What the members take for an iteration of that size, those that were
+  // measured.
+  absl::btree_map<WorkerId, Pace> Paces();
 
  private:
   struct Member {

@@ -24,12 +24,12 @@ std::optional<double> JobProgress::Momentum() const {
   return ExplicitMomentum(*total_momentum_, staleness_.value());
 }
 
-void JobProgress::Close(absl::Span<const RoundId> rounds,
+void JobProgress::Close(absl::Span<const RoundId> rounds, bool updates,
                         std::vector<Output>& outputs) {
   ++closing_;
-  ++version_;
+  if (updates) ++version_;
   outputs.push_back(CloseCommand{
-      closing_, {rounds.begin(), rounds.end()}, Rate(), Momentum()});
+      closing_, {rounds.begin(), rounds.end()}, Rate(), Momentum(), updates});
   SnapshotIfDue(outputs);
 }
 

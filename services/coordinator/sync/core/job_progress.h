@@ -54,8 +54,10 @@ class JobProgress {
 
   // A push was applied at once.
   void CountUpdate() { ++version_; }
-  // Puts out the closing of these rounds, which is one update.
-  void Close(absl::Span<const RoundId> rounds, std::vector<Output>& outputs);
+  // Puts out the closing of these rounds, which is one update unless something
+  // else counts what it has.
+  void Close(absl::Span<const RoundId> rounds, bool updates,
+             std::vector<Output>& outputs);
   // Puts out that the next closing will be that of this round, with so many
   // gradients of so many samples that are not counted yet.
   void Announce(RoundId round, int64_t gradients, int64_t samples,

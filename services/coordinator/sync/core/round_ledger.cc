@@ -23,6 +23,12 @@ bool RoundLedger::HoldsAll(RoundId round) const {
   });
 }
 
+bool RoundLedger::MayHold(RoundId round) const {
+  const auto it = rounds_.find(round);
+  return it != rounds_.end() &&
+         (it->second.undrained() || it->second.unanswered > 0);
+}
+
 bool RoundLedger::EndsWithClosing(RoundId round) const {
   const auto it = rounds_.find(round);
   return performed_.empty() && it != rounds_.end() && it->second.plans == 0 &&

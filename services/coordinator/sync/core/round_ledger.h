@@ -63,6 +63,11 @@ class RoundLedger {
   size_t in_use() const { return rounds_.size(); }
   bool InUse(RoundId round) const { return rounds_.contains(round); }
 
+  // Whether servers hold something for the round, as far as is known: pushes
+  // that were counted, or what lost workers left or may have left. Not what is
+  // under way.
+  bool MayHold(RoundId round) const;
+
   // Whether a closing that is issued now would end the use of the round.
   bool EndsWithClosing(RoundId round) const;
 

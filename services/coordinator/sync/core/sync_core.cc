@@ -386,18 +386,11 @@ bool SyncCore::SwitchIfDue(const Step& step) {
 
 void SyncCore::BeginTerm(const Step& step) {
   ++term_;
-  SyncView::Paces paces;
-  for (const auto& [worker, phase] : view_.members()) {
-    // Who was lost in this very step is a member of the view alone.
-    if (members_.Find(worker) == nullptr) continue;
-    const std::optional<Pace> pace = balancer_.PaceOf(worker);
-    if (pace.has_value()) paces.emplace(worker, *pace);
-  }
-  view_.BeginTerm(std::move(paces));
+  view_.BeginTerm(balancer_.Paces());
   // What is still on its way is drained as it arrives (CountPush).
   const std::vector<RoundId> undrained = view_.rounds().Undrained();
   if (!undrained.empty()) Close(step, undrained);
-  if (closing_announced()) Close(step, {announced_round_});
+  if (closing_announced()) CloseAnnounced(step);
   for (const Action& action : put_off_.TakeAll()) {
     if (std::holds_alternative<Release>(action)) {
       view_.TakeBack(WorkerOf(action));
@@ -437,6 +430,8 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
     events_.push_back(Idle{worker});
     return;
   }
+  // The grant names a closing of which all weights are.
+  if (announced_to_nobody()) CloseAnnounced(step);
   view_.Begin(worker, plan);
   member->computing = true;
   member->grant = {member->grant.iteration + 1, {*range}, plan, version()};
@@ -567,16 +562,22 @@ void SyncCore::PerformPutOff(const Step& step) {
   }
 }
 
-void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds) {
+void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds,
+                     bool updates) {
   // Servers may have given that number to the round.
   if (closing_announced() &&
       std::ranges::find(rounds, announced_round_) == rounds.end()) {
-    Close(step, {announced_round_});
+    CloseAnnounced(step);
   }
-  progress_.Close(rounds, step.outputs);
+  progress_.Close(rounds, updates, step.outputs);
   for (const RoundId round : rounds) {
     view_.mutable_rounds().Drained(round, closing());
   }
+}
+
+void SyncCore::CloseAnnounced(const Step& step) {
+  // Each push that is under way has a closing of its own, which counts it.
+  Close(step, {announced_round_}, view_.rounds().MayHold(announced_round_));
 }
 
 void SyncCore::AnnounceClosing(const Step& step) {
@@ -692,11 +693,8 @@ void SyncCore::UseUp(const OpenGrant& grant, uint32_t samples, bool discarded) {
   SampleDealer& dealer = progress_.dealer();
   const SampleRanges used = FrontOf(grant.ranges, samples);
   for (size_t i = 0; i < used.size(); ++i) {
-    if (discarded) {
-      dealer.Discard(grant.ranges[i], used[i].size());
-    } else {
-      dealer.Count(grant.ranges[i], used[i].size());
-    }
+    discarded ? dealer.Discard(grant.ranges[i], used[i].size())
+              : dealer.Count(grant.ranges[i], used[i].size());
   }
 }
 

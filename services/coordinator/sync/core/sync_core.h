@@ -162,6 +162,12 @@ class SyncCore {
 
  private:
   using Member = MemberTable::Member;
+  // Whoever was to push into that round is lost, and may have left a part.
+  bool announced_to_nobody() const {
+    return closing_announced() &&
+           view_.rounds().PlansOf(announced_round_) == 0 &&
+           view_.rounds().MayHold(announced_round_);
+  }
   struct Step;  // One call from outside.
 
   void Admit(absl::Time now, const NewMember& worker);
@@ -202,7 +208,10 @@ class SyncCore {
   // Puts off what would begin a round beyond kMaxOpenRounds.
   bool PutOff(const Action& action, const PushPlan& plan);
   void PerformPutOff(const Step& step);
-  void Close(const Step& step, absl::Span<const RoundId> rounds);
+  void Close(const Step& step, absl::Span<const RoundId> rounds,
+             bool updates = true);
+  // Before what has been announced can come: another closing, or a grant.
+  void CloseAnnounced(const Step& step);
   // Tells the servers what the policy closes next, once for each round, as soon
   // as nothing else can be closed before it.
   void AnnounceClosing(const Step& step);

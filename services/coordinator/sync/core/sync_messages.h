@@ -90,6 +90,9 @@ struct CloseCommand {
   absl::InlinedVector<RoundId, 1> rounds;
   double rate = 0;
   std::optional<double> momentum = std::nullopt;  // As in Grant.
+  // Whether it counts as one. Otherwise all that could lie there is of pushes
+  // under way, which have closings of their own.
+  bool updates = true;
 };
 
 // Tells every server what the next CloseCommand will be, if all goes well: of

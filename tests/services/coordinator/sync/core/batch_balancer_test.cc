@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "common/rng.h"
@@ -13,6 +12,8 @@ namespace paceline {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
 
 struct SplitCase {
   uint64_t total;
@@ -114,16 +115,16 @@ TEST(BatchBalancerTest, EvenStaysEven) {
   BatchBalancer balancer(Batching::kEven, 32);
   balancer.Join(WorkerId{0});
   balancer.Join(WorkerId{1});
-  EXPECT_EQ(balancer.PaceOf(WorkerId{1}), std::nullopt);
+  EXPECT_THAT(balancer.Paces(), IsEmpty());
   EXPECT_THAT(Converge(balancer, {1, 9}, 0, 20), ElementsAre(32, 32));
   // But the paces are known.
-  const std::optional<Pace> pace = balancer.PaceOf(WorkerId{1});
-  ASSERT_TRUE(pace.has_value());
-  EXPECT_NEAR(pace->seconds_each, 0.009, 1e-9);
-  EXPECT_NEAR(pace->busy_s(), 32 * 0.009, 1e-9);
+  ASSERT_THAT(balancer.Paces(), SizeIs(2));
+  const Pace pace = balancer.Paces().at(WorkerId{1});
+  EXPECT_NEAR(pace.seconds_each, 0.009, 1e-9);
+  EXPECT_NEAR(pace.busy_s(), 32 * 0.009, 1e-9);
   balancer.SetBatching(Batching::kBalanced);
   EXPECT_EQ(balancer.SizeFor(WorkerId{1}), 6u);  // 64 * (1/9) / (10/9), down.
-  EXPECT_EQ(balancer.PaceOf(WorkerId{1})->samples, 6u);
+  EXPECT_EQ(balancer.Paces().at(WorkerId{1}).samples, 6u);
 }
 
 TEST(BatchBalancerTest, WhoLeavesIsSharedByTheOthers) {

@@ -204,6 +204,15 @@ bool HistoryChecker::Settled() const {
       [&](const auto& fence) { return lost_.contains(fence.second.worker); });
 }
 
+bool HistoryChecker::HoldNothing(absl::Span<const RoundId> rounds) const {
+  return std::ranges::none_of(pushes_, [&](const auto& entry) {
+    const Push& push = entry.second;
+    return push.counted && !push.empty && push.round.has_value() &&
+           std::ranges::find(rounds, *push.round) != rounds.end() &&
+           !InWeights(push);
+  });
+}
+
 bool HistoryChecker::InWeights(const Push& push) const {
   if (!push.round.has_value()) return true;
   const auto it = drained_.find(*push.round);
@@ -466,8 +475,10 @@ void HistoryChecker::See(const PlanCommand& plan) {
 void HistoryChecker::See(const CloseCommand& close) {
   Require(close.closing == ++closing_, "closings are not numbered from 1");
   Require(!close.rounds.empty(), "a closing of nothing");
+  Require(close.updates || HoldNothing(close.rounds),
+          "an update is not counted");
   for (const RoundId round : close.rounds) drained_[round] = closing_;
-  ++version_;
+  if (close.updates) ++version_;
 }
 
 void HistoryChecker::See(const AnnounceCommand& announce) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "services/coordinator/run/course/course.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
@@ -99,6 +100,8 @@ class HistoryChecker : public ClusterObserver {
   bool Settled() const;
   // Counted, and drained if it went into a round.
   bool InWeights(const Push& push) const;
+  // No push was counted that waits in one of the rounds.
+  bool HoldNothing(absl::Span<const RoundId> rounds) const;
   // The server holds what the resume point of its snapshot says.
   void CheckSnapshot(const ServerLedger& server, int64_t snapshot);
 

@@ -93,7 +93,8 @@ std::string ToText(const CloseCommand& close) {
   for (const RoundId round : close.rounds) {
     absl::StrAppend(&text, " ", ToNumber(round));
   }
-  return absl::StrCat(text, " at ", close.rate, ToText(close.momentum));
+  return absl::StrCat(text, " at ", close.rate, ToText(close.momentum),
+                      close.updates ? "" : ", no update");
 }
 
 std::string ToText(const SnapshotCommand& snapshot) {
