@@ -446,6 +446,7 @@ absl::StatusOr<PulledBlocks> JobShard::TakeBlocks() {
     return absl::FailedPreconditionError(
         "a checkpoint: the blocks have no initial values yet");
   }
+  taken_at_ = closing_;
   return PulledBlocks{closing_, ReadBlocks()};
 }
 

@@ -155,11 +155,12 @@ class JobShard {
   // they get their pulls. Where there is a backup they get them once it has all
   // that is in them. Close() then has the rest to do, and gives what it would
   // have given. Nothing happens if the closing is not the next one.
-  // INVALID_ARGUMENT: an absurd rate or momentum, or no gradients.
+  // INVALID_ARGUMENT: an absurd rate, or no gradients.
   absl::Status Announce(const AnnouncedClosing& announced);
 
-  // Withdraws what is announced. False: blocks may be past the last closing
-  // already, here or at the primary before this one.
+  // Withdraws what is announced. Whether TakeBlocks() would give what it gave
+  // last: false also where another primary gave that, and once a block is past
+  // that closing.
   bool HoldBack();
 
   // Drains the accumulators of `rounds` and applies, block by block, their sum
@@ -367,8 +368,8 @@ class JobShard {
   // the last one; before every other lock.
   absl::Mutex closing_mu_;
   int64_t closing_ ABSL_GUARDED_BY(closing_mu_) = 0;
-  // From another primary, and has made no closing since.
-  bool took_over_ ABSL_GUARDED_BY(closing_mu_) = false;
+  // The closing of what TakeBlocks() gave last.
+  std::optional<int64_t> taken_at_ ABSL_GUARDED_BY(closing_mu_);
 
   mutable absl::Mutex announced_mu_;
   std::shared_ptr<OpenAnnouncement> announced_ ABSL_GUARDED_BY(announced_mu_);

@@ -49,7 +49,6 @@ absl::StatusOr<std::optional<MeanGradient>> JobShard::Close(
     }
     mean = DrainRounds(closing, rounds, rate, momentum);
     closing_ = closing;
-    took_over_ = false;
     answers = pulls_.Advance(closing);
   }
   std::move(answers).Send();
@@ -123,7 +122,7 @@ bool JobShard::HoldBack() {
     absl::MutexLock withdrawn(&announced_mu_);
     announced_ = nullptr;
   }
-  if (took_over_) return false;
+  if (taken_at_ != closing_) return false;
   for (const auto& block : blocks_) {
     absl::MutexLock order(&block->order);
     if (block->ahead.closing > closing_) return false;

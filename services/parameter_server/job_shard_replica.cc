@@ -118,10 +118,6 @@ absl::StatusOr<uint64_t> JobShard::BecomePrimary() {
       return absl::FailedPreconditionError(
           "this backup has not got everything of the shard");
     }
-    {
-      absl::MutexLock closing(&closing_mu_);
-      took_over_ = true;
-    }
     serving_.store(true);
     sequence = sequence_;
     end = std::move(end_replay_);

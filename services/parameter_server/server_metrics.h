@@ -45,7 +45,9 @@ class ServerMetrics {
                     "Rounds drained into an update.");
   prometheus::Histogram& closing_seconds = HistogramSeries(
       registry_, "paceline_server_closing_seconds",
-      "Time to drain the rounds of a closing.", DurationBuckets());
+      "Time to drain what a closing finds. Of one that was announced that is "
+      "usually nothing.",
+      DurationBuckets());
   prometheus::Histogram& pull_seconds = HistogramSeries(
       registry_, "paceline_server_pull_wait_seconds",
       "Time from a pull's arrival to its answer. One that was asked for ahead "

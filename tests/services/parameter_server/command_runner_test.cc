@@ -273,6 +273,7 @@ TEST(CommandRunnerTest, ARepeatedCheckpointIsOfTheWeightsThatWereOrdered) {
   close.mutable_close()->add_rounds(7);
   ExpectDone(server.Run(close), 1, 3);
   EXPECT_THAT(ValuesNow(job), testing::ElementsAre(-1, -1));
+  EXPECT_EQ(written(), Code(StatusCode::kUnavailable)) << "of the next closing";
 }
 
 // The coordinator drops the evaluation; the training goes on.
