@@ -35,7 +35,7 @@ void RunCheckpoints::BeginWanted(const Moment& moment,
 void RunCheckpoints::BeginOrdered(const Moment& moment) {
   if (!ordered_.has_value()) return;
   const WriteCheckpoint order = *std::exchange(ordered_, std::nullopt);
-  Begin(moment, order);
+  Begin(moment, order.id, FolderOf(order));
 }
 
 void RunCheckpoints::BeginDue(const Moment& moment, absl::Duration interval) {
@@ -67,7 +67,7 @@ absl::Status RunCheckpoints::Order(const Moment& moment,
     result_.Begin();
     purpose_ = Purpose::kOrderedResult;
   }
-  Begin(moment, order);
+  Begin(moment, order.id, FolderOf(order));
   return absl::OkStatus();
 }
 
@@ -132,9 +132,9 @@ void RunCheckpoints::Begin(const Moment& moment, const std::string& id,
       sequence, WriteBlocks{order.point.snapshot, order.directory}});
 }
 
-void RunCheckpoints::Begin(const Moment& moment, const WriteCheckpoint& order) {
-  Begin(moment, order.id,
-        order.folder.empty() ? folders_.front() : order.folder);
+const std::string& RunCheckpoints::FolderOf(
+    const WriteCheckpoint& order) const {
+  return order.folder.empty() ? folders_.front() : order.folder;
 }
 
 void RunCheckpoints::Written(const Moment& moment, const ServerWrote& wrote,
@@ -288,6 +288,7 @@ void RunCheckpoints::Abort(const Moment& moment, const absl::Status& why) {
   if (const auto ordered = std::exchange(ordered_, std::nullopt)) {
     CheckpointWriting::Order order;
     order.id = ordered->id;
+    order.directory = absl::StrCat(FolderOf(*ordered), "/", ordered->id);
     order.begun = moment.now;
     order.seconds = moment.seconds;
     moment.outputs.push_back(CheckpointChanged{

@@ -105,7 +105,7 @@ class RunCheckpoints {
   void BeginDue(const Moment& moment, absl::Duration interval);
   void Begin(const Moment& moment, const std::string& id,
              const std::string& folder);
-  void Begin(const Moment& moment, const WriteCheckpoint& order);
+  const std::string& FolderOf(const WriteCheckpoint& order) const;
   // The shard's server has begun to write, and nobody hears how that ends.
   void WriterLost(const Moment& moment, int shard, absl::string_view why);
   void End(const Moment& moment, const absl::Status& written);
