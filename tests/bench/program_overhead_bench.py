@@ -12,6 +12,10 @@ then as many of a plain loop, so that both find the same machine. Three cases:
 
 The target is at most 5 % for the first and the last. The last columns are the
 worker's own parts of an iteration beside computing.
+
+Two cores of a virtual machine may be one core with two threads. Then whatever
+the worker and the server do slows the script down, also while it only computes.
+So a plain step is also timed beside a process that is always busy.
 """
 
 import argparse
@@ -20,6 +24,7 @@ import pathlib
 import shlex
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -88,9 +93,26 @@ def choose_batch(case: Case, folder: pathlib.Path) -> None:
           flush=True)
 
 
+def slowed_by_a_neighbour(case: Case, folder: pathlib.Path) -> str:
+    """How much longer a plain step is while another core is always busy."""
+    ratios = []
+    for _ in range(3):
+        alone = measure_plain(case, folder, min(case.steps, 30))["median"]
+        neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            beside = measure_plain(case, folder, min(case.steps, 30))["median"]
+        finally:
+            neighbour.kill()
+            neighbour.wait()
+        ratios.append(beside / alone)
+    return f"{spread(ratios, '.2f')} times as long beside a busy process"
+
+
 def measure(case: Case, folder: pathlib.Path) -> list:
     """A row of the table."""
     choose_batch(case, folder)
+    print(f"{case.name}: a plain step is "
+          f"{slowed_by_a_neighbour(case, folder)}", flush=True)
     plain, ours, shares, phases = [], [], [], []
     for number in range(args.rounds):
         turns, part = measure_job(case, args.bin, folder, number,
