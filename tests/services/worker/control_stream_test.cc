@@ -124,6 +124,14 @@ v1::WorkerCommand Registered(uint64_t received) {
   return command;
 }
 
+// As a coordinator, which says nothing before it has heard the hello.
+std::shared_ptr<FakeSession> Welcomed(FakeCoordinator& coordinator) {
+  auto session = coordinator.NextSession();
+  session->Expect(v1::WorkerMessage::kHello);
+  session->Send(Registered(0));
+  return session;
+}
+
 v1::WorkerCommand Grant(uint64_t number, int64_t iteration) {
   v1::WorkerCommand command;
   command.set_number(number);
@@ -186,8 +194,7 @@ TEST(ControlStreamTest, ACoordinatorThatHangsIsLeftForAnotherOne) {
       std::make_shared<CoordinatorAddresses>(
           absl::StrCat(coordinator.address(), ",127.0.0.1:", frozen->port)),
       v1::WorkerHello(), DialPlainly, /*orphan=*/absl::Seconds(15));
-  const auto first = coordinator.NextSession();
-  first->Send(Registered(0));
+  const auto first = Welcomed(coordinator);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
   control.SetLease(2 * kTestPatience);
   first->Close(absl::UnavailableError("the link breaks"));
@@ -199,8 +206,7 @@ TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
   ControlStream control(
       std::make_shared<CoordinatorAddresses>(coordinator.address()),
       v1::WorkerHello());
-  const auto first = coordinator.NextSession();
-  first->Send(Registered(0));
+  const auto first = Welcomed(coordinator);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
   first->Close(absl::UnavailableError("the link breaks"));
   coordinator.NextSession()->Close(absl::AbortedError("not known any more"));
@@ -213,8 +219,7 @@ TEST(ControlStreamTest, ANumberThatIsMissingEndsTheSession) {
   ControlStream control(
       std::make_shared<CoordinatorAddresses>(coordinator.address()),
       v1::WorkerHello());
-  const auto session = coordinator.NextSession();
-  session->Send(Registered(0));
+  const auto session = Welcomed(coordinator);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
   session->Send(Grant(2, 11));
   EXPECT_TRUE(absl::IsInvalidArgument(control.Next(kTestPatience).status()));
@@ -225,7 +230,7 @@ TEST(ControlStreamTest, WithoutACoordinatorItEndsAfterTheOrphanTime) {
   ControlStream control(
       std::make_shared<CoordinatorAddresses>(coordinator->address()),
       v1::WorkerHello(), DialPlainly, absl::Milliseconds(200));
-  coordinator->NextSession()->Send(Registered(0));
+  Welcomed(*coordinator);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
   coordinator.reset();
   const absl::Status ended = control.Next(kTestPatience).status();
