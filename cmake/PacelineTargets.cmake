@@ -20,7 +20,7 @@ set(PACELINE_SLOTS_SHARES 2)
 set(PACELINE_SLOTS_WAITS 1)
 # Everything takes several times as long, and leases do not.
 if(PACELINE_SANITIZE)
-  set(PACELINE_SLOTS_SHARES 4)
+  set(PACELINE_SLOTS_SHARES 3)
   set(PACELINE_SLOTS_WAITS 2)
 endif()
 
@@ -133,9 +133,9 @@ endfunction()
 # time limit ends what hangs; it is far above what the slowest test takes on a slow
 # machine under a sanitizer. SEEDS: the test draws what happens from many seeds. A
 # sanitizer tries few of them, so that the test is among the UNSANITIZED ones as
-# well. PURE: it plays long runs of the pure core, which others bring under a
-# sanitizer in short, so that it is among the UNSANITIZED ones alone. OPTIMIZED as
-# for a library: what checks those seeds.
+# well. PURE: it computes for long what others bring under a sanitizer in short,
+# runs of the pure core or a training say, so that it is among the UNSANITIZED ones
+# alone. OPTIMIZED as for a library: what checks those seeds.
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
                         "${PACELINE_KINDS};SEEDS;PURE;OPTIMIZED;SEPARATE" ""
@@ -198,7 +198,7 @@ endfunction()
 function(paceline_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUNS" "SRCS;DEPS")
   if(NOT arg_RUNS)
-    set(arg_RUNS 2000)
+    set(arg_RUNS 500)
   endif()
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::fuzz_driver

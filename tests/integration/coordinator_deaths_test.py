@@ -25,7 +25,7 @@ from real_cluster import LONG, RealCluster
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-coordinators-"))
 LEASE = 4.0  # Seconds.
-KILLS = 3  # Under each paradigm.
+KILLS = 2  # Under each paradigm.
 
 
 def pause(seconds):

@@ -20,7 +20,7 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kTrainSamples = 32 * 100;
+constexpr uint32_t kTrainSamples = 32 * 60;
 constexpr uint32_t kEpochs = 2;
 constexpr uint32_t kBatch = 32;
 constexpr uint32_t kServers = 2;

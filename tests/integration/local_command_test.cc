@@ -110,7 +110,7 @@ TEST(LocalCommandTest, Int8TrainsAsWellWithAQuarterOfTheBytes) {
     nlohmann::json runs[2];
     for (const bool narrow : {false, true}) {
       LocalCommand command({"--data", "synthetic:tiny", "--model", "mlp",
-                            "--workers", "2", "--servers", "2", "--epochs", "6",
+                            "--workers", "2", "--servers", "2", "--epochs", "3",
                             "--paradigm", paradigm, "--wire",
                             narrow ? "int8" : "fp32", "-o", "json"});
       ASSERT_EQ(command.Wait(), 0) << command.err();

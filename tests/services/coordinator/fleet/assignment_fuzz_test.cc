@@ -11,12 +11,12 @@
 #include "common/rng.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/fleet/assignment.h"
+#include "tests/common/seed_count.h"
 #include "tests/services/coordinator/fleet/small_cluster.h"
 
 namespace paceline {
 namespace {
 
-constexpr int kClusters = 3000;
 constexpr int kChanges = 12;  // Of each.
 
 std::vector<std::string> SomeOf(Rng& rng, const std::vector<std::string>& of) {
@@ -139,7 +139,7 @@ void CheckAtRest(const SmallCluster& cluster) {
 }
 
 TEST(AssignmentFuzzTest, ComesToRestAndNobodyStarves) {
-  for (uint64_t seed = 0; seed < kClusters; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(15'000); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Rng rng(seed);
     SmallCluster cluster;
@@ -167,7 +167,7 @@ TEST(AssignmentFuzzTest, ComesToRestAndNobodyStarves) {
 
 // Jobs end one after the other: all that fits into the cluster has run.
 TEST(AssignmentFuzzTest, EveryJobThatFitsRunsInTheEnd) {
-  for (uint64_t seed = 0; seed < kClusters / 10; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(1'500); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Rng rng(seed);
     SmallCluster cluster;

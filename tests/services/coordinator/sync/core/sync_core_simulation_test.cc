@@ -86,7 +86,7 @@ TEST_P(SyncCoreSimulationTest, OneSeedGivesOneHistory) {
     return history.text;
   };
   std::string before;
-  for (uint64_t seed = 0; seed < 5; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(25); ++seed) {
     const std::string history = history_of(seed);
     EXPECT_EQ(history, history_of(seed)) << seed;
     EXPECT_NE(history, before) << seed;

@@ -46,7 +46,7 @@ TEST_P(ParadigmScenariosTest, NobodyIsForgottenAndNoRoundIsLeftOpen) {
 
 // Catches a clock, a hash order or a pointer order that crept in.
 TEST_P(ParadigmScenariosTest, OneSeedGivesOneHistory) {
-  for (uint64_t seed = 0; seed < 10; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(50); ++seed) {
     EXPECT_EQ(RunSeed(GetParam(), seed).trace(),
               RunSeed(GetParam(), seed).trace());
   }
