@@ -80,13 +80,38 @@ class Gates:
         self._handles.clear()
 
     def _put(self, module: nn.Module, tensors: List[int]) -> Any:
-        def wait(*_: Any) -> None:
-            if self._reads is not None:
-                self._gated.update(tensors)
-            else:
-                self._wait(tensors)
+        handle = module.register_forward_pre_hook(_Gate(self, tensors))
+        # Others, such as spectral_norm's, read weights and write buffers.
+        module._forward_pre_hooks.move_to_end(handle.id, last=False)
+        return handle
 
-        return module.register_forward_pre_hook(wait)
+    def _reached(self, tensors: List[int]) -> None:
+        """A module that has these is about to be called."""
+        if self._reads is not None:
+            self._gated.update(tensors)
+        else:
+            self._wait(tensors)
+
+
+class _Gate:
+    """The hook of one module. A copy of the module has none."""
+
+    def __init__(self, gates: Gates, tensors: List[int]) -> None:
+        self._gates = gates
+        self._tensors = tensors
+
+    def __call__(self, *_: Any) -> None:
+        self._gates._reached(self._tensors)
+
+    def __reduce__(self) -> Any:
+        return _Open, ()
+
+
+class _Open:
+    """Waits for nothing."""
+
+    def __call__(self, *_: Any) -> None:
+        pass
 
 
 class _Reads(TorchFunctionMode):

@@ -6,6 +6,8 @@ reads one of them early has a loss that is none.
 
 from __future__ import annotations
 
+import copy
+import io
 import threading
 from typing import Any, Callable, Dict, List
 
@@ -78,6 +80,13 @@ def weight_normed() -> nn.Module:
     return model
 
 
+def spectrally_normed() -> nn.Module:
+    """A hook computes its weight, and moves buffers on the way."""
+    model = Layers()
+    nn.utils.spectral_norm(model.second)
+    return model
+
+
 def plain_loss(model: nn.Module, x: torch.Tensor, y: torch.Tensor
                ) -> torch.Tensor:
     return F.mse_loss(model(x), y)
@@ -126,6 +135,7 @@ CASES: Dict[str, Any] = {
     "tied": (Tied, plain_loss),
     "a penalty before the forward pass": (Layers, penalized),
     "weights that a hook computes": (weight_normed, plain_loss),
+    "buffers that a hook moves": (spectrally_normed, plain_loss),
 }
 
 
@@ -139,6 +149,22 @@ def test_the_numbers_are_the_same(name: str, agent: Callable[..., Any]
     for ours, theirs in zip(slow.tensors, plain.tensors):
         assert (ours.value == theirs.value).all(), ours.name
     assert all(done.finite for done in slow.dones)
+
+
+def test_the_model_can_be_copied_and_saved_in_the_loop(
+        agent: Callable[..., Any]) -> None:
+    kept = io.BytesIO()
+    with agent(**PLAN):
+        model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 1))
+        job = pl.attach(model)
+        for x, y in job.batches(DATA):
+            job.backward(F.mse_loss(model(x), y))
+            another = copy.deepcopy(model)
+            kept.seek(0)
+            torch.save(model, kept)
+    kept.seek(0)
+    for copied in (another, torch.load(kept)):
+        assert copied(x).shape == y.shape  # It waits for nobody.
 
 
 @pytest.mark.parametrize("event", ["abandon", "refresh", "stop", "drop"])
