@@ -201,6 +201,8 @@ class ArenaExchange(Exchange):
         self._parameters = [entry.tensor if entry.kind == TRAINED else None
                             for entry in entries]
         self._places = [entry.tensor.data_ptr() for entry in entries]
+        self._kept_as = [(entry.tensor.device, entry.tensor.dtype)
+                         for entry in entries]
         self._arenas: Optional[Arenas] = None
         self._views: List[Optional[torch.Tensor]] = [None] * len(entries)
         self._laid_over = False
@@ -218,8 +220,11 @@ class ArenaExchange(Exchange):
         self._old_counts: List[int] = []
         sizes = [0 if entry.kind == FROZEN else entry.tensor.numel() * 4
                  for entry in entries]
+        # What a script may change until the step ends leaves then.
+        self._late = [i for i, entry in enumerate(entries)
+                      if entry.kind == AVERAGED]
         self._buckets = make_buckets(
-            sizes, [entry.kind == FROZEN for entry in entries],
+            sizes, [entry.kind in (FROZEN, AVERAGED) for entry in entries],
             bucket_bytes(sum(sizes)))
         self._bucket_of = {tensor: bucket
                            for bucket, (first, end) in enumerate(self._buckets)
@@ -303,9 +308,17 @@ class ArenaExchange(Exchange):
         self._laid_over = True
 
     def check_memory(self) -> None:
-        for entry, place in zip(self.entries, self._places):
-            # A script may well replace a buffer of its own.
-            if entry.kind != AVERAGED and entry.tensor.data_ptr() != place:
+        for i, entry in enumerate(self.entries):
+            tensor = entry.tensor
+            # A script may well replace a buffer of its own. What is copied may
+            # lie anywhere: an LSTM on a device moves its parameters together.
+            moved = ((tensor.device, tensor.dtype) != self._kept_as[i]
+                     if entry.kind == FROZEN or not self._values_shared[i]
+                     else tensor.data_ptr() != self._places[i])
+            # Hooks are those of the parameter that was attached.
+            if entry.kind == TRAINED and tensor is not self._parameters[i]:
+                moved = True
+            if entry.kind != AVERAGED and moved:
                 raise ProgramError(
                     f'the model was moved after attach ("{entry.name}" is '
                     "elsewhere): attach last", "FAILED_PRECONDITION")
@@ -361,10 +374,8 @@ class ArenaExchange(Exchange):
         self._scale = scale
         self._armed = True
         self._waiting = [end - first for first, end in self._buckets]
-        self._write_averaged()
-        # What is not trained is final already.
         for i, entry in enumerate(self.entries):
-            if entry.kind in (STATISTIC, AVERAGED):
+            if entry.kind == STATISTIC:  # It is final already.
                 self._final(i)
 
     def disarm(self) -> None:
@@ -394,9 +405,11 @@ class ArenaExchange(Exchange):
                     view.mul_(statistics)
 
     def conclude(self) -> None:
-        if any(self._ready):
-            return
         self._write_averaged()
+        if any(self._ready):
+            for i in self._late:
+                self._program.ready(i, i + 1)
+            return
         for i, entry in enumerate(self.entries):
             if entry.kind == TRAINED:
                 self._take(i, 1.0)

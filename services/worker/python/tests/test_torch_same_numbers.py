@@ -249,6 +249,33 @@ def test_statistics_of_micro_batches_are_their_mean(agent: Any) -> None:
     assert not torch.allclose(kept["running_var"], torch.ones(16), atol=0.1)
 
 
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_buffer_may_change_until_the_step_ends(overlap: bool, agent: Any
+                                                 ) -> None:
+    model = WithNorm()
+    with agent(samples=SAMPLES, steps=8, batch_size=BATCH,
+               micro_batch=BATCH) as ours:
+        job = pl.attach(model, overlap=overlap)
+        for x, y in job.batches(make_data()):
+            before = model.seen.clone()
+            job.backward(F.cross_entropy(model(x), y))
+            model.seen.copy_(before + 1)
+    assert ours.value("seen") == 8
+
+
+def test_a_frozen_part_may_lie_elsewhere(agent: Any) -> None:
+    """As the second encoder of MoCo, which follows the first."""
+    model = WithNorm()
+    model.first.weight.requires_grad_(False)
+    with agent(samples=SAMPLES, steps=3, batch_size=BATCH,
+               micro_batch=BATCH) as ours:
+        job = pl.attach(model)
+        for x, y in job.batches(make_data()):
+            job.backward(F.cross_entropy(model(x), y))
+            model.first.weight.data = model.first.weight.data * 0.5
+    assert len(ours.dones) == 3
+
+
 def test_tensors_are_described_in_order(agent: Any) -> None:
     model = WithNorm()
     model.first.weight.requires_grad_(False)
