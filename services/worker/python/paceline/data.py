@@ -248,7 +248,8 @@ class Feed:
 class StreamFeed:
     """Gives the batches of a loader whose samples are counted, not dealt.
 
-    A batch that is smaller than the others is left out, as with drop_last.
+    A batch that is smaller than the others is left out, as with drop_last:
+    each process of a loader may have one at the end of its samples.
     """
 
     def __init__(self, loader: Any, batch_size: int, count: Count) -> None:
@@ -256,6 +257,8 @@ class StreamFeed:
         self.batch_size = batch_size  # Samples of each batch.
         self._count = count
         self._iterator: Optional[Iterator[Any]] = None
+        self._sources = max(1, int(getattr(loader, "num_workers", 0)))
+        self._smaller = 0  # Batches in a row.
         self.load_ns = 0
         self.ahead_ns = 0  # Nothing is.
         self.left = 0  # Samples of the step that were not given.
@@ -293,9 +296,17 @@ class StreamFeed:
                 begun = True
                 self._iterator = iter(self._loader)
             for batch in self._iterator:
-                if samples_of(batch, self.batch_size,
-                              self._count) == self.batch_size:
+                size = samples_of(batch, self.batch_size, self._count)
+                if size == self.batch_size:
+                    self._smaller = 0
                     return batch
+                self._smaller += 1
+                if size > self.batch_size or self._smaller > self._sources:
+                    raise ProgramError(
+                        f"the data set gives batches of {size} samples, and "
+                        f"{self.batch_size} are expected: let its batches, or "
+                        "the job's micro_batch, be of that size"
+                        f"{_hint(self._count)}", "INVALID_ARGUMENT")
             self._iterator = None
 
 

@@ -17,13 +17,13 @@ from .drop_in import DropIn
 from .errors import ProgramError, invalid, say
 from .exchange import ArenaExchange, Exchange
 from .gates import LEAST_BYTES, Gates
-from .optimizers import (OptimizerSpec, Settings, check_covered,
+from .optimizers import (OptimizerSpec, Rates, Settings, check_covered,
                          check_no_strangers, check_same, translate)
 from .program import (Abandon, Drop, Evaluate, JobInfo, Lot, Message, Program,
                       Refresh, StepOrder, Stop, Weights)
 from .standalone import AloneExchange, AloneProgram
 from .step import Step
-from .tensors import TRAINED, Entry, Selection, Structure, select
+from .tensors import FROZEN, TRAINED, Entry, Selection, Structure, select
 
 Evaluator = Callable[[nn.Module, Optional[int]], Mapping[str, float]]
 Agent = Union[Program, AloneProgram]
@@ -81,6 +81,8 @@ class Job:
         self._local: Optional[torch.optim.Optimizer] = None
         self._spec: Optional[OptimizerSpec] = None
         self._own_rate: Optional[float] = None
+        self._rates: Optional[Rates] = None
+        self._told_rates = False
         self._refused: List[torch.optim.Optimizer] = []
         self._by_hand = False
         self._noted_loss: Optional[float] = None
@@ -249,6 +251,7 @@ class Job:
                 rate = self._info.learning_rate or None
         elif optimizer is not None:
             translation = translate(optimizer)
+            self._rates = Rates(optimizer)
             self._spec, rate = translation.spec, translation.rate
             settings = translation.settings
             trained = [(entry.name, entry.tensor) for entry in self._entries
@@ -574,6 +577,22 @@ class Job:
         if self._structure.changed():
             return ProgramError("the model got or lost parameters after "
                                 "attach: attach last")
+        for entry in self._entries:
+            if entry.kind == FROZEN and entry.tensor.requires_grad:
+                return ProgramError(
+                    f'"{entry.name}" requires a gradient and was frozen at '
+                    "attach, so that the servers do not train it: let it "
+                    "require one before attach")
+        return self._trouble_of_rates()
+
+    def _trouble_of_rates(self) -> Optional[ProgramError]:
+        trouble = self._rates.trouble() if self._rates is not None else None
+        if trouble is None or not self._by_hand:
+            return trouble
+        # The script of a framework cannot do without its scheduler.
+        if not self._told_rates:
+            self._told_rates = True
+            say(str(trouble))
         return None
 
     def _handle(self, message: Message) -> None:

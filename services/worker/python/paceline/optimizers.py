@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
-from .errors import few, invalid
+from .errors import ProgramError, few, invalid
 
 _KEYS = {
     "sgd": ("momentum", "weight_decay", "nesterov", "no_decay"),
@@ -161,13 +161,13 @@ def translate(optimizer: torch.optim.Optimizer) -> Translation:
     else:
         raise invalid(f"optimizer {kind.__name__}: servers have sgd, adam, "
                       "adamw; use local=")
-    rate = float(defaults["lr"])
+    # torch has a mark where SGD was given no rate but those of its groups.
+    rate = float(defaults["lr"] if isinstance(defaults["lr"], (int, float))
+                 else optimizer.param_groups[0]["lr"])
     settings: Dict[int, Settings] = {}
     for group in optimizer.param_groups:
         if "initial_lr" in group:
-            raise invalid("the optimizer has a learning rate scheduler, and "
-                          "the rate is the job's: remove the scheduler and "
-                          "write schedule: in the job (or --schedule)")
+            raise scheduler_error()
         for key in same:
             if group[key] != defaults[key]:
                 raise invalid(f"the optimizer's groups differ in {key}; "
@@ -195,6 +195,32 @@ def _refuse(optimizer: torch.optim.Optimizer, names: Iterable[str]) -> None:
             if group.get(name, False):
                 raise invalid(f"optimizer {type(optimizer).__name__} with "
                               f"{name}: servers do not have it; use local=")
+
+
+def scheduler_error() -> ProgramError:
+    """Returns the error of an optimizer whose rate something else sets."""
+    return invalid("the optimizer has a learning rate scheduler, and the rate "
+                   "is the job's: remove the scheduler and write schedule: in "
+                   "the job (or --schedule)")
+
+
+class Rates:
+    """Sees that a script sets the rates of its optimizer. It is cheap."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._groups = [(group, group["lr"])
+                        for group in optimizer.param_groups]
+
+    def trouble(self) -> Optional[ProgramError]:
+        """Returns what there is to say of it, if they were set."""
+        for group, rate in self._groups:
+            if "initial_lr" in group:
+                return scheduler_error()
+            if group["lr"] != rate:
+                return invalid("the script has set the optimizer's lr, and "
+                               "the rate is the job's: write schedule: in the "
+                               "job (or --schedule)")
+        return None
 
 
 def refuse_scheduler(candidate: Any) -> None:

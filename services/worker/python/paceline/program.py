@@ -14,6 +14,7 @@ import enum
 import errno
 import json
 import mmap
+import multiprocessing
 import os
 import platform
 import select
@@ -526,6 +527,10 @@ def describe(error: BaseException) -> str:
 
 _open_programs: "weakref.WeakSet[Program]" = weakref.WeakSet()
 _current: Optional[Program] = None
+_forked = False  # This process is a copy of the one that has connected.
+
+# What tells processes that the script starts of the job's arguments.
+_TOLD = "PACELINE_JOB_ARGUMENTS"
 
 
 def connect() -> Optional[Program]:
@@ -546,6 +551,8 @@ def connect() -> Optional[Program]:
             program.close()
             raise
         _current = program
+        if program.job is not None:
+            os.environ[_TOLD] = json.dumps(program.job.arguments)
     return _current
 
 
@@ -553,8 +560,13 @@ def arguments() -> Dict[str, str]:
     """Returns the job's arguments, before there is a model.
 
     It connects to the agent and waits for a job. Alone they are what
-    PACELINE_ARGUMENTS says, a JSON object.
+    PACELINE_ARGUMENTS says, a JSON object. In a process that the script has
+    started, for a DataLoader say, they are those that the script had then.
     """
+    if _current is not None and _current.job is not None and _forked:
+        return dict(_current.job.arguments)
+    if multiprocessing.parent_process() is not None and _TOLD in os.environ:
+        return dict(json.loads(os.environ[_TOLD]))
     program = connect()
     if program is not None and program.job is not None:
         return dict(program.job.arguments)
@@ -631,5 +643,11 @@ def _tell_of_exceptions() -> None:
     atexit.register(_close_all)
 
 
+def _become_a_copy() -> None:
+    global _forked
+    _forked = True
+    _close_all()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_all)
+    os.register_at_fork(after_in_child=_become_a_copy)

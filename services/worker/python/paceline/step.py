@@ -272,6 +272,7 @@ class Step:
             return
         if self._finite:
             self._check_whole()
+            self._check_untouched()
             self._conclude()
         job._program.done(
             self.iteration, float(self._loss_sum) if self._finite else 0.0,
@@ -329,14 +330,18 @@ class Step:
         return -1
 
     def _check_untouched(self) -> None:
-        """Raises if gradients were made zero between two micro-batches."""
+        """Raises if gradients are others than backward() has left.
+
+        Some may have left already, and a sum would lack what came before.
+        """
         if (self._taken == 0 or self._job._by_hand
                 or self._job._local is not None):
             return
         if self._version() != self._mark:
+            self._job._exchange.check_memory()  # Others are not those.
             raise ProgramError(
-                "gradients changed between two micro-batches of a step: "
-                "remove zero_grad()")
+                "gradients changed after job.backward: remove zero_grad(), and "
+                "clip by attach(clip_norm=...) in place of clip_grad_norm_()")
 
     def _no_backward(self) -> ProgramError:
         return ProgramError(

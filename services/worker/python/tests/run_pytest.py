@@ -13,8 +13,6 @@ import os
 import shutil
 import sys
 
-binaries, file, modules = sys.argv[1], sys.argv[2], sys.argv[3:]
-
 
 def there_is(module):
     try:
@@ -23,18 +21,26 @@ def there_is(module):
         return False
 
 
-lacking = [module for module in ("pytest", *modules) if not there_is(module)]
-if "google.protobuf" in modules and shutil.which("protoc") is None:
-    lacking.append("protoc")
-if lacking:
-    print(f"skipped: {', '.join(lacking)} missing for {sys.executable}; "
-          "deploy/install_packages.sh --with-lint installs it")
-    sys.exit(77)
-# Two threads of torch on two cores wait for each other.
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["PACELINE_BIN"] = binaries
-sys.dont_write_bytecode = True
+def main():
+    binaries, file, modules = sys.argv[1], sys.argv[2], sys.argv[3:]
+    lacking = [module for module in ("pytest", *modules)
+               if not there_is(module)]
+    if "google.protobuf" in modules and shutil.which("protoc") is None:
+        lacking.append("protoc")
+    if lacking:
+        print(f"skipped: {', '.join(lacking)} missing for {sys.executable}; "
+              "deploy/install_packages.sh --with-lint installs it")
+        return 77
+    # Two threads of torch on two cores wait for each other.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["PACELINE_BIN"] = binaries
+    sys.dont_write_bytecode = True
 
-import pytest  # noqa: E402
+    import pytest
 
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", file]))
+    return pytest.main(["-q", "-p", "no:cacheprovider", file])
+
+
+# A process that a test spawns imports this file.
+if __name__ == "__main__":
+    sys.exit(main())

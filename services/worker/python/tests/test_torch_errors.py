@@ -144,6 +144,13 @@ def moved_in_the_loop(job: pl.Job) -> None:
         job.model.float()
 
 
+def replaced(job: pl.Job) -> None:
+    def give_another() -> None:
+        job.model[0].weight = nn.Parameter(torch.ones(4, 4))
+
+    after_backward(job, give_another)
+
+
 def grown(job: pl.Job) -> None:
     for x, y in job.batches(DATA):
         job.backward(F.mse_loss(job.model(x), y))
@@ -181,6 +188,16 @@ def zeroed(job: pl.Job) -> None:
         job.backward(F.mse_loss(job.model(x), y))
 
 
+def after_backward(job: pl.Job, act: Callable[[], Any]) -> None:
+    for x, y in job.batches(DATA):
+        job.backward(F.mse_loss(job.model(x), y))
+        act()
+
+
+def unfrozen(job: pl.Job) -> None:
+    after_backward(job, lambda: job.model[0].requires_grad_(True))
+
+
 def dropping(samples: List[Any]) -> Any:
     return torch.utils.data.default_collate(samples[1:])
 
@@ -203,12 +220,19 @@ def another_order(job: pl.Job) -> None:
 IN_THE_LOOP: Dict[str, Any] = {
     "moved": (moved, "the model was moved after attach .* attach last"),
     "moved later": (moved_in_the_loop, "the model was moved after attach"),
+    "replaced": (replaced, "the model was moved after attach"),
     "grown": (grown, "got or lost parameters after attach"),
     "no backward": (no_backward, r"no job.backward\(loss\) for a batch of 8"),
     "twice": (twice, "backward was called twice for one batch"),
     "left early": (left_early, "the loop took 8 of 16 samples"),
     "not reduced": (not_reduced, r"the loss has the shape \[8, 1\]"),
-    "zeroed": (zeroed, r"between two micro-batches .* remove zero_grad\(\)"),
+    "zeroed": (zeroed, r"changed after job.backward: remove zero_grad\(\)"),
+    "zeroed at the end": (lambda job: after_backward(job, job.model.zero_grad),
+                          r"changed after job.backward: remove zero_grad\(\)"),
+    "clipped": (lambda job: after_backward(
+        job, lambda: nn.utils.clip_grad_norm_(job.model.parameters(), 1.0)),
+        r"attach\(clip_norm=\.\.\.\) in place of clip_grad_norm_"),
+    "unfrozen": (unfrozen, '"0.weight" requires a gradient and was frozen'),
     "dropped samples": (
         lambda job: fit(job, batch_size=8, collate_fn=dropping),
         "gave 7 samples for 8 indices: collate_fn must not drop any"),
@@ -234,12 +258,113 @@ IN_THE_LOOP: Dict[str, Any] = {
 @pytest.mark.parametrize("name", list(IN_THE_LOOP))
 def test_the_loop_refuses(name: str, agent: Callable[..., Any]) -> None:
     run, sentence = IN_THE_LOOP[name]
+    model = make()
+    if run is unfrozen:
+        model[0].requires_grad_(False)
     with agent(**PLAN):
-        job = pl.attach(make())
+        job = pl.attach(model)
         with pytest.raises(paceline.ProgramError, match=sentence) as caught:
             run(job)
         job.close()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fields", [
+    dict(overlap=False), dict(overlap=False, wire="bf16"),
+    dict(amp=torch.float16)], ids=["fp32", "bf16", "amp"])
+@pytest.mark.parametrize("act", ["zero_grad", "clip"])
+def test_gradients_that_change_before_they_leave(
+        act: str, fields: Dict[str, Any], agent: Callable[..., Any]) -> None:
+    wire = {"wire": fields["wire"]} if "wire" in fields else {}
+    with agent(**PLAN, **wire):
+        job = pl.attach(make(), **{key: value for key, value in fields.items()
+                                   if key != "wire"})
+
+        def zero() -> None:
+            job.model.zero_grad(set_to_none=True)
+
+        def clip() -> None:
+            nn.utils.clip_grad_norm_(job.model.parameters(), 1.0)
+
+        with pytest.raises(paceline.ProgramError,
+                           match="gradients changed after job.backward"):
+            after_backward(job, {"zero_grad": zero, "clip": clip}[act])
+        job.close()
+
+
+def set_by_hand(optimizer: torch.optim.Optimizer) -> Callable[[], None]:
+    def set_rate() -> None:
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.5
+
+    return set_rate
+
+
+RATES: Dict[str, Any] = {
+    "a scheduler": (lambda optimizer: torch.optim.lr_scheduler.StepLR(
+        optimizer, 1).step, "has a learning rate scheduler"),
+    "one cycle": (lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.1, total_steps=9).step, "has a learning rate scheduler"),
+    "by hand": (set_by_hand, "has set the optimizer's lr"),
+}
+
+
+@pytest.mark.parametrize("name", list(RATES))
+def test_rates_that_a_script_sets_after_attach(name: str,
+                                               agent: Callable[..., Any]
+                                               ) -> None:
+    make_setter, sentence = RATES[name]
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with agent(**PLAN):
+        job = pl.attach(model, optimizer=optimizer)
+        with pytest.raises(paceline.ProgramError, match=sentence):
+            after_backward(job, make_setter(optimizer))
+        job.close()
+
+
+def test_rates_that_a_framework_sets_are_told_once(agent: Callable[..., Any],
+                                                   capsys: Any) -> None:
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with agent(**PLAN):
+        job = pl.attach(model)
+        theirs = job.drop_in(optimizer)
+        scheduler = torch.optim.lr_scheduler.StepLR(theirs, 1)
+        for x, y in job.batches(DATA, batch_size=16):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            job.note_loss(loss.detach())
+            theirs.step()
+            theirs.zero_grad()
+            scheduler.step()
+    assert capsys.readouterr().err.count("learning rate scheduler") == 1
+
+
+class Sized(torch.utils.data.IterableDataset):
+    """Its batches are made, as those of webdataset's batched()."""
+
+    def __init__(self, sizes: List[int]) -> None:
+        self.sizes = sizes
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            for size in self.sizes:
+                yield torch.ones(size, 4), torch.ones(size, 1)
+
+
+@pytest.mark.parametrize("sizes", [[12], [4], [8, 4, 4]])
+def test_a_stream_of_batches_of_another_size(sizes: List[int],
+                                             agent: Callable[..., Any]
+                                             ) -> None:
+    with agent(data="stream", **{**PLAN, "steps": 9}):
+        job = pl.attach(make())
+        with pytest.raises(paceline.ProgramError,
+                           match=f"gives batches of {sizes[-1]} samples, and 8 "
+                                 "are expected: let its batches"):
+            fit(job, torch.utils.data.DataLoader(Sized(sizes),
+                                                 batch_size=None), samples=64)
+        job.close()
 
 
 def test_the_agent_hears_of_it(agent: Callable[..., Any]) -> None:

@@ -36,6 +36,15 @@ def test_an_optimizer_s_words_come_back_from_torch() -> None:
         assert translate(built).rate == 0.1
 
 
+def test_the_rate_may_be_that_of_the_groups() -> None:
+    parameters = [nn.Parameter(torch.ones(1)) for _ in range(2)]
+    translation = translate(torch.optim.SGD(
+        [{"params": parameters[:1], "lr": 0.1},
+         {"params": parameters[1:], "lr": 0.05}]))
+    assert [translation.rate * translation.settings[id(each)].rate_factor
+            for each in parameters] == pytest.approx([0.1, 0.05])
+
+
 @pytest.mark.parametrize("text, sentence", [
     ("sgd:nesterov=yes", "true or false"), ("sgd:momentum=a", "must be a num"),
     ("adam:no_decay=biases", "no_decay must be norms_and_biases or none"),

@@ -253,6 +253,32 @@ def test_what_the_agent_said_is_there_before_the_model(agent: Any) -> None:
     assert ours.hello["language"].startswith("python 3.")
 
 
+class Asking(torch.utils.data.Dataset):  # type: ignore[type-arg]
+    """Its samples are what the job's arguments say."""
+
+    def __len__(self) -> int:
+        return 32
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        import paceline
+
+        return torch.tensor([float(paceline.arguments()["depth"])])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_loader_s_processes_know_the_arguments(method: str, agent: Any
+                                                 ) -> None:
+    with agent(samples=32, batch_size=16, micro_batch=16, steps=2,
+               arguments={"depth": "3"}):
+        job = pl.attach(nn.Linear(1, 1))
+        seen = []
+        for batch in job.batches(Asking(), num_workers=1,
+                                 multiprocessing_context=method):
+            seen += batch.flatten().tolist()
+            job.backward(job.model(batch).mean())
+    assert seen == [3.0] * 32
+
+
 def test_an_evaluator_gets_the_weights(agent: Any) -> None:
     model = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
     weights = {"0.weight": [[2.0]], "0.bias": [1.0], "1.weight": [3.0],
