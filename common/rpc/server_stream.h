@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "common/connections/connection_accounts.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/message_bytes.h"
@@ -87,7 +89,11 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // sees to it that ReadOn() is called, once: until then what the peer sends
   // piles up there.
   virtual bool MayRead() { return true; }
-  void ReadOn() { this->StartRead(&incoming_); }
+  void ReadOn() {
+    // From outside a reaction, where only Finish() lets gRPC end the call.
+    absl::MutexLock lock(&finish_mu_);
+    if (!finished_) this->StartRead(&incoming_);
+  }
 
   // Messages that wait, the one on its way included.
   size_t queued() const { return queue_.size(); }
@@ -104,8 +110,13 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
       case Queue::Step::Kind::kWrite:
         // Lent to gRPC until OnWriteDone().
         return this->StartWrite(step.message, FlagsOf(step));
-      case Queue::Step::Kind::kFinish:
+      case Queue::Step::Kind::kFinish: {
+        {
+          absl::MutexLock lock(&finish_mu_);
+          finished_ = true;
+        }
         return this->Finish(ToGrpc(step.status));
+      }
     }
   }
 
@@ -149,6 +160,8 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   Queue queue_;
   In incoming_;
+  absl::Mutex finish_mu_;
+  bool finished_ ABSL_GUARDED_BY(finish_mu_) = false;  // Or is about to be.
   StreamRegistry* registry_ = nullptr;
   std::shared_ptr<ConnectionAccount> account_;
 };

@@ -340,10 +340,7 @@ absl::Status CommandRunner::Host(const ShardId& id,
   const absl::Status room = MakeRoom(id, host);
   if (!begins) {
     // One that cannot have it has it not, and that is all.
-    if (!room.ok() && shards_.contains(id)) {
-      Retire(shards_.at(id), retired_);
-      shards_.erase(id);
-    }
+    if (!room.ok()) Unhost(id, "it is to be hosted anew");
     if (host.has_rebuild() && room.ok()) return Rebuild(id, command);
     answers_.TellBackup(id, host.epoch(), room);
     return absl::OkStatus();
@@ -378,6 +375,7 @@ absl::Status CommandRunner::MakeRoom(const ShardId& id,
   if (refusing_) return absl::UnavailableError("the server is stopping");
   PACELINE_ASSIGN_OR_RETURN(ShardConfig config, ToShardConfig(host));
   config.backup = host.backup();
+  if (host.has_rebuild()) config.least_epoch = host.epoch();
   PACELINE_RETURN_IF_ERROR(
       shard_->Configure(id, std::move(config), host.rule_bytes()));
   PACELINE_ASSIGN_OR_RETURN(const auto job, shard_->Job(id));
@@ -614,7 +612,11 @@ void CommandRunner::Restored(const ShardId& id, uint64_t hosting,
   found->busy = false;
   if (found->rebuilt) {
     const auto job = shard_->Job(id);
-    answers_.TellBackup(id, job.ok() ? (*job)->epoch() : 0, outcome);
+    const uint64_t epoch = job.ok() ? (*job)->epoch() : 0;
+    // The coordinator looks for another server then.
+    if (!outcome.ok()) Unhost(id, "it could not be rebuilt");
+    answers_.TellBackup(id, epoch, outcome);
+    if (!outcome.ok()) return;
   } else if (outcome.ok()) {
     LogInfo("restored a run", {{"run", id.run}});
     Done(id, kHostSequence);
@@ -638,6 +640,10 @@ absl::Status CommandRunner::Write(const ShardId& id,
     PACELINE_ASSIGN_OR_RETURN(blocks, job->TakeBlocks());
   }
   Done(id, command.sequence());
+  // It is told of when it is written.
+  if (again && shards_.at(id).writing.contains(write.snapshot())) {
+    return absl::OkStatus();
+  }
   if (begun.ok()) begun = BeginWrite(id, job, std::move(blocks), write);
   if (begun.ok()) return begun;
   LogFailure(id, &shards_.at(id), begun.message());
@@ -653,8 +659,8 @@ absl::Status CommandRunner::BeginWrite(const ShardId& id,
                                        PulledBlocks blocks,
                                        const v1::WriteCheckpoint& write) {
   PACELINE_RETURN_IF_ERROR(CheckFileName(write.file()));
-  const uint64_t hosting = shards_[id].id;
-  return disk_.Put(
+  const uint64_t hosting = shards_.at(id).id;
+  PACELINE_RETURN_IF_ERROR(disk_.Put(
       RootOf(write.directory()), hosting,
       [this, id, hosting, job, write, blocks = std::move(blocks)](
           const DiskWorker::Cancelled& cancelled) mutable {
@@ -666,7 +672,9 @@ absl::Status CommandRunner::BeginWrite(const ShardId& id,
         blocks = {};  // Holds the states back from being updated in place.
         Count(outcome, clock.Now() - began, *metrics_);
         Written(id, hosting, ToWire(write, outcome));
-      });
+      }));
+  shards_.at(id).writing.insert(write.snapshot());
+  return absl::OkStatus();
 }
 
 void CommandRunner::Written(const ShardId& id, uint64_t hosting,
@@ -675,6 +683,7 @@ void CommandRunner::Written(const ShardId& id, uint64_t hosting,
   Hosting* const found = Find(id, hosting);
   if (written.code() != 0) LogFailure(id, found, written.message());
   if (found == nullptr) return;  // Nobody waits for it any more.
+  found->writing.erase(written.snapshot());
   if (written.code() == 0) found->write_failed = false;
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = std::move(written);

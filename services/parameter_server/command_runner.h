@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -41,7 +42,8 @@ struct Hosting {
   bool busy = false;
   bool rebuilt = false;  // It was lost with its server.
   bool failed = false;
-  bool write_failed = false;  // The last checkpoint, which was logged.
+  bool write_failed = false;         // The last checkpoint, which was logged.
+  absl::btree_set<int64_t> writing;  // Checkpoints, by their snapshots.
   std::deque<v1::ServerCommand> waiting;
   std::shared_ptr<WorkQueue> lane;         // Made when it is first needed.
   std::shared_ptr<ReplicaStream> replica;  // To the backup, if it has one.

@@ -155,6 +155,11 @@ class ParameterStream
       return absl::UnavailableError(
           "this server is not the shard's primary yet, or not any more");
     }
+    if (hello.epoch() < job->config().least_epoch) {
+      return absl::UnavailableError(
+          "the shard was lost and is rebuilt: the coordinator says when it can "
+          "be used again");
+    }
     key_ = {hello.run(), hello.shard(), hello.incarnation()};
     job_ = job;
     joined_ = true;

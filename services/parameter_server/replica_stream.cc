@@ -35,9 +35,19 @@ constexpr absl::Duration kShortestSilence = absl::Seconds(1);
 
 ReplicaStream::ReplicaStream(Options options, std::shared_ptr<JobShard> job,
                              uint64_t sequence, ServerMetrics* metrics)
-    : options_(std::move(options)), job_(std::move(job)), metrics_(metrics) {
+    : options_(std::move(options)),
+      job_(std::move(job)),
+      metrics_(metrics),
+      waker_(std::make_shared<Waker>()) {
+  {
+    absl::MutexLock lock(&waker_->mu);
+    waker_->stream = this;
+  }
   const absl::StatusOr<uint64_t> following =
-      job_->Replicate(sequence, options_.hold, [this] { Wake(); });
+      job_->Replicate(sequence, options_.hold, [waker = waker_] {
+        absl::MutexLock lock(&waker->mu);
+        if (waker->stream != nullptr) waker->stream->Wake();
+      });
   if (following.ok()) following_ = *following;
   {
     absl::MutexLock lock(&mu_);
@@ -53,8 +63,9 @@ ReplicaStream::~ReplicaStream() {
     ending_ = true;
   }
   thread_.join();
-  // Nobody wakes it any more.
   job_->log().Suspend(following_);
+  absl::MutexLock lock(&waker_->mu);
+  waker_->stream = nullptr;
 }
 
 void ReplicaStream::Wake() {

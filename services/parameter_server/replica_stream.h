@@ -73,9 +73,16 @@ class ReplicaStream {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mu_);
   void Wake();
 
+  // The log may call it just after the stream has ended.
+  struct Waker {
+    absl::Mutex mu;
+    ReplicaStream* stream ABSL_GUARDED_BY(mu);  // Null: it has ended.
+  };
+
   const Options options_;
   const std::shared_ptr<JobShard> job_;
   ServerMetrics* const metrics_;
+  const std::shared_ptr<Waker> waker_;
   uint64_t following_ = 0;
   std::atomic<size_t> messages_ahead_ = 0;
 

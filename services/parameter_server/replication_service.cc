@@ -48,10 +48,12 @@ class FollowStream : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
     const v1::ReplicaHello& hello = entry.hello();
     PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<JobShard> job,
                               shard_->Job({hello.run(), hello.shard()}));
-    if (job->serving() || hello.epoch() < job->epoch()) {
+    // Whoever asks has been replaced, and stops.
+    if (job->serving()) {
       return absl::AbortedError(
           absl::StrCat("epoch ", hello.epoch(), " of the shard is over"));
     }
+    // One of before may go on under a command that it has not heard yet.
     if (hello.epoch() != job->epoch()) {
       return absl::NotFoundError("the shard has no backup of that epoch here");
     }

@@ -50,6 +50,9 @@ struct ShardConfig {
   // Workers of this machine may read the weights where they lie.
   bool shares_weights = false;
   bool backup = false;  // It gets its contents from the shard's primary.
+  // Streams of earlier epochs know nothing of it: it has been rebuilt, and the
+  // fences that held in the one before are gone.
+  uint64_t least_epoch = 0;
 };
 
 // What the weights and optimizer state of its blocks take.

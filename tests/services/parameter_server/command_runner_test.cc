@@ -276,6 +276,39 @@ TEST(CommandRunnerTest, ARepeatedCheckpointIsOfTheWeightsThatWereOrdered) {
   EXPECT_EQ(written(), Code(StatusCode::kUnavailable)) << "of the next closing";
 }
 
+// A coordinator that has begun anew asks again for what is being written, and
+// meanwhile the weights have moved without a closing.
+TEST(CommandRunnerTest, ACheckpointThatIsBeingWrittenIsNotWrittenTwice) {
+  const ScratchFolder scratch;
+  RunningShard server(scratch.path());
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  int once = 0;  // Some may have been written before they were asked for again.
+  for (uint64_t i = 1; i <= 20; ++i) {
+    const v1::ServerCommand write =
+        WriteCommand(1, i + 1, static_cast<int64_t>(i),
+                     absl::StrCat(scratch.path(), "/", i));
+    server.runner.Run(write);
+    ASSERT_TRUE(Push(job, PlainPush(1, static_cast<int64_t>(i), 10), 1).ok());
+    server.runner.Run(write);
+    int done = 0;
+    int written = 0;
+    const auto take = [&](absl::Duration within) {
+      const auto answer = server.answers.Take(within);
+      if (!answer.ok()) return false;
+      done += answer->has_done();
+      written += answer->has_checkpoint_written();
+      return true;
+    };
+    while (done < 2 || written == 0) ASSERT_TRUE(take(absl::Seconds(30)));
+    while (take(absl::Milliseconds(20))) {
+    }
+    once += written == 1;
+  }
+  EXPECT_GT(once, 0);
+}
+
 // The coordinator drops the evaluation; the training goes on.
 TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
   RunningShard server;
@@ -438,6 +471,27 @@ TEST(CommandRunnerRestoreTest, WhatCannotBeRestoredFailsItsRunAlone) {
   }
   EXPECT_EQ(after.shard.Jobs().size(), 1u);
   EXPECT_TRUE(after.Run(CloseCommand(1, 2, 1)).has_done());
+}
+
+TEST(CommandRunnerRestoreTest, WhatCannotBeRebuiltIsGone) {
+  const ScratchFolder scratch;
+  RunningShard server(scratch.path());
+  v1::ServerCommand host = HostCommand(1, "sgd", scratch.path() + "/none");
+  host.set_sequence(7);
+  host.mutable_host()->set_epoch(2);
+  host.mutable_host()->mutable_rebuild()->set_closing(3);
+  const v1::ServerMessage refused = server.Run(host);
+  EXPECT_EQ(refused.backup().epoch(), 2u);
+  EXPECT_EQ(refused.backup().code(), Code(StatusCode::kNotFound));
+  EXPECT_TRUE(server.shard.Jobs().empty());
+  // It can be asked for something else.
+  v1::ServerCommand backup = HostCommand(1);
+  backup.set_sequence(0);
+  backup.mutable_host()->set_epoch(5);
+  backup.mutable_host()->set_backup(true);
+  const v1::ServerMessage hosted = server.Run(backup);
+  EXPECT_EQ(hosted.backup().epoch(), 5u);
+  EXPECT_EQ(hosted.backup().code(), 0);
 }
 
 TEST(CommandRunnerRestoreTest, UnhostAndEndCancelIt) {

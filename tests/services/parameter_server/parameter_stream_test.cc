@@ -465,6 +465,29 @@ TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
   EXPECT_EQ(twice.End(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+// What a worker had pushed to the one before is not known here, nor who was
+// fenced there.
+TEST(ParameterStreamTest, AShardThatWasRebuiltTakesNoStreamOfBefore) {
+  Serving server;
+  ShardConfig config = SmallConfig(1);
+  config.least_epoch = 3;
+  ASSERT_TRUE(server.shard.Configure(1, config).ok());
+  JobShard& job = **server.shard.Job(1);
+  job.set_epoch(4);
+  for (const bool filled : {false, true}) {
+    if (filled) ASSERT_TRUE(SetAll(job, 0).ok());
+    Client before(server, /*incarnation=*/76);
+    before.HelloOfEpoch(1, 2);
+    before.Push(1, 3);
+    EXPECT_EQ(before.End(), grpc::StatusCode::UNAVAILABLE);
+  }
+  Client client(server);
+  client.HelloOfEpoch(1, 3);
+  client.Push(1, 3);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 1);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-3});
+}
+
 // Half-open: the worker knows that its stream is broken, the server does not.
 TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
   Serving server;

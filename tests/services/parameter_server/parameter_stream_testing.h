@@ -76,6 +76,13 @@ class Client {
     frame.mutable_hello()->set_host(host);
     stream_->Write(frame);
   }
+  void HelloOfEpoch(uint64_t run, uint64_t epoch) {
+    v1::Frame frame;
+    frame.mutable_hello()->set_incarnation(incarnation_);
+    frame.mutable_hello()->set_run(run);
+    frame.mutable_hello()->set_epoch(epoch);
+    stream_->Write(frame);
+  }
   void HelloOfGroup(uint64_t run, uint64_t group) {
     v1::Frame frame;
     frame.mutable_hello()->set_incarnation(incarnation_);

@@ -221,7 +221,13 @@ TEST_F(ReplicationTest, APullGetsWhatIsDrainedAheadOnceTheBackupHasIt) {
 TEST_F(ReplicationTest, AStreamOfAnotherEpochIsRefused) {
   HostBackup(5);
   SetBackup(4);
-  EXPECT_EQ(Report().code(), static_cast<int>(absl::StatusCode::kAborted));
+  EXPECT_EQ(Report().code(), static_cast<int>(absl::StatusCode::kNotFound));
+  // It has heard of the next one too late, and is what it was.
+  SetBackup(5);
+  EXPECT_EQ(Report().code(), 0);
+  PushOne(1)->WaitForNotification();
+  backup_->Run(Promote(6));
+  EXPECT_EQ(WeightOf(backup_->job()), -1);
 }
 
 TEST_F(ReplicationTest, AnotherBackupTakesThePlaceOfTheFirst) {
