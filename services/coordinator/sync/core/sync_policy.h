@@ -121,8 +121,8 @@ class SyncPolicy {
   virtual absl::Time NextDeadline() const { return absl::InfiniteFuture(); }
 
   // The round that this policy closes next, and alone, as soon as every plan of
-  // it that is open now is pushed, if no member is lost; nothing: it may be
-  // otherwise.
+  // it that is open now is pushed, if no member is lost and it hands over to
+  // nobody; nothing: it may be otherwise.
   virtual std::optional<RoundId> ClosesNext() const { return std::nullopt; }
 
   // The canonical spec with every parameter, "ssp:s=3": what PolicySpec parses.

@@ -71,6 +71,9 @@ class SyncSwitch final : public SyncPolicy {
   }
 
   absl::Time NextDeadline() const override { return inner_->NextDeadline(); }
+  std::optional<RoundId> ClosesNext() const override {
+    return inner_->ClosesNext();
+  }
   std::string Describe() const override { return FormatParadigm(options_); }
   PolicyView View() const override { return inner_->View(); }
 

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Rounds as of bsp, but without its announcements, for which checkpoints wait.
-constexpr char kUnannounced[] = "syncswitch:at=1";
+constexpr char kUnannounced[] = "elastic:r=1";
 
 class JobRunCheckpointTest : public JobRunTest {
  protected:
