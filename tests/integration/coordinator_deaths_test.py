@@ -14,6 +14,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -42,12 +43,14 @@ class CoordinatorDeathsTest(unittest.TestCase):
         self.job = CountingJob(self, BIN, SCRATCH, self.cluster)
         self.job.create()
 
-    def kill(self):
+    def kill(self, by=signal.SIGKILL, start=True):
         """Another one is there at once, or within a lease."""
         before = self.job.samples()
-        self.cluster.coordinator.kill()
+        self.cluster.coordinator.send_signal(by)
         self.cluster.coordinator.wait(timeout=LONG)
         self.cluster.coordinator.stdout.close()
+        if not start:
+            return
         if self.random.random() < 0.3:
             pause(self.random.uniform(0, LEASE))
         self.cluster.start_coordinator()
@@ -62,6 +65,27 @@ class CoordinatorDeathsTest(unittest.TestCase):
                 self.job.trains_on()
                 self.kill()
             self.job.trains_on()
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+    def test_a_job_outlives_those_that_end_in_order(self):
+        """One without a folder of checkpoints is told to stop, and one cannot
+        listen: neither end is the job's."""
+        flags = self.cluster.coordinator_flags
+        self.cluster.coordinator_flags = [*flags, "--checkpoints="]
+        self.kill()
+        self.job.trains_on()
+        self.kill(signal.SIGTERM)
+        self.job.trains_on()
+        self.kill(start=False)
+        with socket.create_server(("127.0.0.1", self.cluster.port)):
+            with self.assertRaisesRegex(AssertionError, "has ended"):
+                self.cluster.start_coordinator()
+            self.cluster.coordinator.wait(timeout=LONG)
+            self.cluster.coordinator.stdout.close()
+        self.cluster.coordinator_flags = flags
+        self.cluster.start_coordinator()
+        self.job.trains_on()
         self.job.nobody_was_lost()
         self.job.counts_each_sample()
 

@@ -88,6 +88,7 @@ RunControl::~RunControl() {
     absl::MutexLock lock(&book_->mu());
     for (auto& [name, entry] : book_->entries()) {
       if (entry.active == nullptr) continue;
+      entry.active->Leave();
       entry.active->Cancel(absl::CancelledError("the coordinator is stopping"));
     }
     entries.swap(book_->entries());
@@ -177,6 +178,13 @@ void RunControl::TendJournals() {
       continue;
     }
     if (checkpoints_->kept()) {
+      // It would be SAVING until there is one, and nobody would train.
+      const bool can_save =
+          folders_.empty() ||
+          std::ranges::any_of(folders_, [](const FolderState& folder) {
+            return folder.status.ok();
+          });
+      if (!can_save) continue;
       Interrupt(*entry, "the journal of its run is long and begins anew");
     } else if (!std::exchange(entry->warned_of_journal, true)) {
       LogWarning(
@@ -198,14 +206,14 @@ absl::Status RunControl::TakeOver(JobEntry& entry) {
   const bool saved_after_all = state == v1::Job::PAUSED && !found.empty();
   if (state == job.state() && !saved_after_all) return absl::OkStatus();
   job.set_state(state);
+  job.set_state_reason("the coordinator has restarted");
   if (state == v1::Job::PAUSED) {
     // Not simply the newest: the job may have been restored from an earlier
     // one.
     if (!found.empty()) job.set_restore_from(found);
     SetBack(entry, job);
-    job.set_state_reason(PausedReason("the coordinator has restarted", job));
-  } else {
-    job.set_state_reason("the coordinator has restarted");
+    job.set_state_reason(PausedReason(job.state_reason(), job));
+  } else if (state == v1::Job::CANCELLED) {
     *job.mutable_end_time() = ToProto(absl::Now());
   }
   LogWarning(absl::StrCat(job.name(), ": ", job.state_reason()));

@@ -71,9 +71,9 @@ const std::vector<Transition>& Transitions() {
       {kLeftUnsaved, {Job::RUNNING, Job::PAUSING, Job::SAVING}, Job::PAUSED},
       {kLeftUnsaved, {Job::CANCELLING}, Job::CANCELLED},
 
-      {kRestarted,
-       {Job::STARTING, Job::RUNNING, Job::PAUSING, Job::SAVING},
-       Job::PAUSED},
+      // It had trained nothing, and loads anew.
+      {kRestarted, {Job::STARTING}, Job::PENDING},
+      {kRestarted, {Job::RUNNING, Job::PAUSING, Job::SAVING}, Job::PAUSED},
       {kRestarted, {Job::CANCELLING}, Job::CANCELLED},
       {kRestarted,
        {Job::PENDING, Job::PAUSED, Job::SUCCEEDED, Job::FAILED, Job::CANCELLED},

@@ -166,6 +166,9 @@ class JobRun : private RunDriver {
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
   RunLog& log() { return log_; }
+  // This life of the coordinator ends in order, and the next one is to go on
+  // with the run, whatever becomes of it here.
+  void Leave();
   const std::string& job_name() const { return setup_.job_name; }
   v1::WireFormat wire() const { return setup_.plan.spec.wire(); }
 

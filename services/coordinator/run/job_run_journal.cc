@@ -93,6 +93,14 @@ void JobRun::RecordEvent(absl::Time now, RunEvent& event) {
   log_.CountEvent();
 }
 
+void JobRun::Leave() {
+  RunEvent event;
+  event.mutable_left();
+  std::string record;
+  AppendRecord(event, record);
+  log_.Leave(record);
+}
+
 void JobRun::Accept(const RunEvent& event, const Links& links) {
   if (event.has_came()) {
     const v1::WorkerHello& hello = event.came().hello();
@@ -234,6 +242,11 @@ absl::StatusOr<int64_t> JobRun::Replay(RunJournalReader& reader) {
     PACELINE_RETURN_IF_ERROR(check.Take(*event));
     if (event->has_restarted()) ++idle_lives;
     if (event->said().message().has_push_done()) idle_lives = 0;
+    if (event->has_left()) {
+      idle_lives = 0;
+      ++events;
+      continue;
+    }
     // For a course time never goes back, whatever is written there.
     at = std::max(at, absl::FromUnixNanos(event->at_ns()));
     ReplayAt(at);
@@ -265,7 +278,8 @@ absl::Status JobRun::CheckReplayed(int idle_lives) {
   if (course_.stage() < RunStage::kTraining || course_.core() == nullptr) {
     return absl::FailedPreconditionError("the run had not begun to train");
   }
-  if (idle_lives >= kMostIdleLives) {
+  // Nobody trains while weights are saved that the servers alone have.
+  if (idle_lives >= kMostIdleLives && course_.stage() == RunStage::kTraining) {
     return absl::FailedPreconditionError(
         absl::StrCat("the coordinator has ended ", idle_lives,
                      " times since anybody trained: the run may be why"));

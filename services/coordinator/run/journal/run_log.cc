@@ -97,6 +97,19 @@ void RunLog::Remove() {
   feed_->Append(following_, std::move(change));
 }
 
+void RunLog::Leave(absl::string_view last) {
+  absl::MutexLock lock(&mu_);
+  if (!active_) return;
+  const absl::Status written = journal_->Write(last, fsync_);
+  if (!written.ok()) LogWarning(written.message(), {{"job", job_}});
+  active_ = false;
+  journal_.reset();
+  if (feed_ == nullptr) return;
+  v1::JournalChange change = Change();
+  change.set_records(std::string(last));
+  feed_->Append(following_, std::move(change));
+}
+
 void RunLog::GiveUp() {
   active_ = false;
   if (journal_ != nullptr && journal_->Remove()) journal_.reset();

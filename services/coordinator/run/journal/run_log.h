@@ -49,6 +49,9 @@ class RunLog : public FeedSource {
   bool Write(absl::string_view records, StandbyFeed::Log::Callback safe);
   // Nobody is to go on with the run.
   void Remove();
+  // This life ends, and another one goes on with the run: of what becomes of it
+  // here `last` alone is written.
+  void Leave(absl::string_view last);
   // Tries again to remove a file that was given up and could not be removed: it
   // lacks what has happened since, and another life of the coordinator would
   // take it for the whole.

@@ -102,6 +102,30 @@ TEST_F(JobsLongJournalTest, WithoutCheckpointsTheJournalGoesOn) {
   EXPECT_TRUE(Eventually([&] { return PushesIn(job) == 20; }));
 }
 
+// The job would not train until there is room.
+TEST_F(JobsLongJournalTest, WhileNoFolderIsUsableTheJournalGoesOn) {
+  absl::Mutex mu;
+  FolderState folder{"/saved", "id", absl::ResourceExhaustedError("full"),
+                     /*known=*/true, /*been_usable=*/true};
+  options_.folders = [&] {
+    absl::MutexLock lock(&mu);
+    return std::vector<FolderState>{folder};
+  };
+  const std::string job = StartAndRun("a");
+  const auto watcher = Watch(job);
+  TrainLong(job);
+  AwaitTurn();
+  AwaitTurn();
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
+  EXPECT_EQ(Get(job).state_reason(), "");
+  {
+    absl::MutexLock lock(&mu);
+    folder.status = absl::OkStatus();
+  }
+  watcher->AwaitReason("is long");
+  End();  // It asks the test no more.
+}
+
 // Its last snapshots would not be evaluated any more.
 TEST_F(JobsLongJournalTest, WhoeverHasTrainedIsNotInterrupted) {
   StartWithMembers();

@@ -80,5 +80,36 @@ TEST_F(JobsRestartTest, WithoutACheckpointAJobBeginsAnew) {
   EXPECT_THAT(Get(job).state_reason(), HasSubstr("begins anew"));
 }
 
+// It had trained nothing.
+TEST_F(JobsRestartTest, AJobThatLoadsLoadsAnew) {
+  StartWithMembers();
+  worker().Stop();  // It will not say that it is ready.
+  const std::string job = Create("a");
+  const auto watcher = Watch(job);
+  watcher->AwaitState(v1::Job::STARTING);
+  Restart();
+  EXPECT_EQ(Get(job).state(), v1::Job::PENDING);
+  AddMembers();
+  AwaitTraining(job);
+}
+
+class JobsRestartJournalTest : public JobsRestartTest {
+ protected:
+  JobsRestartJournalTest() { KeepJournals(); }
+};
+
+// It ends in order, without a folder of checkpoints or because it cannot
+// listen, and its end is none of the job's.
+TEST_F(JobsRestartJournalTest, AJobGoesOnWhereItWas) {
+  const std::string job = StartAndRun("a");
+  worker().Push(3);
+  AwaitSamples(job, 30);
+  for (int life = 0; life < 5; ++life) {
+    Restart();
+    EXPECT_EQ(Get(job).state(), v1::Job::RUNNING) << Get(job).state_reason();
+    EXPECT_EQ(Get(job).progress().samples(), 30);
+  }
+}
+
 }  // namespace
 }  // namespace paceline

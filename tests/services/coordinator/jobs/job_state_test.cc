@@ -37,7 +37,7 @@ fail           -         FAILED     FAILED     FAILED     -         CANCELLED  -
 fail_to_save   -         -          SAVING     =          -         =          -         -       -         =
 be_saved       -         -          =          =          -         =          -         -       -         RUNNING
 be_left_unsaved -         -          PAUSED     PAUSED     -         CANCELLED  -         -       -         PAUSED
-come_back      =         PAUSED     PAUSED     PAUSED     =         CANCELLED  =         =       =         PAUSED
+come_back      =         PENDING    PAUSED     PAUSED     =         CANCELLED  =         =       =         PAUSED
 )";
 
 std::vector<std::string> Words(absl::string_view line) {

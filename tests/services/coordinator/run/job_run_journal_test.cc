@@ -246,6 +246,16 @@ TEST_F(JobRunJournalTest, ThreeLivesThatComeToNothingAreEnough) {
   EXPECT_FALSE(journal_is_there());
 }
 
+// That they end in order says nothing against the run; nor does a start that
+// could not listen.
+TEST_F(JobRunJournalTest, LivesThatEndInOrderAreNotCounted) {
+  TrainHalf();
+  for (int life = 0; life < 10; ++life) {
+    job_->Leave();
+    ASSERT_TRUE(Restart().ok()) << life;
+  }
+}
+
 TEST_F(JobRunJournalTest, NoTimePassesWithoutACoordinator) {
   TrainHalf();
   const double seconds = job_->Progress().seconds();
