@@ -151,6 +151,7 @@ bool RunControl::GoOn(JobEntry& entry) {
                           entry.active->WritingCheckpoint()));
   if (found.ok() && !found->empty()) job.set_restore_from(*found);
   entry.restarted_from = job.restore_from();
+  Reconcile(*entry.active, *job.mutable_spec());
   // It is busy from now on.
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   // It was asked for, and perhaps not told to the run any more.
@@ -158,6 +159,23 @@ bool RunControl::GoOn(JobEntry& entry) {
   history_.Tell(entry, "the coordinator has restarted: its run goes on");
   LogInfo("goes on with a run of another life", {{"job", entry.job.name()}});
   return true;
+}
+
+void RunControl::Reconcile(JobRun& run, v1::JobSpec& spec) {
+  const absl::StatusOr<JobPlan> plan = ParseJob(spec);
+  if (!plan.ok()) return;
+  const std::string now = run.Progress().paradigm();
+  const bool other = FormatParadigm(plan->paradigm) != now;
+  // What it does by itself was not stored any more.
+  const bool acts = spec.auto_().act();
+  if (other && (acts || spec.switches_size() > 0)) spec.set_paradigm(now);
+  if (acts) return;
+  // What somebody wants was stored, and not told any more.
+  run.Update(*plan);
+  if (!other || spec.switches_size() > 0) return;
+  const absl::Status switched =
+      run.Switch(plan->paradigm, "chosen before the coordinator restarted");
+  if (!switched.ok()) LogWarning(switched.message());
 }
 
 void RunControl::LoseAwaitedServers() {

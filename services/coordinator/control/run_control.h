@@ -113,6 +113,9 @@ class RunControl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Whether the job's run goes on.
   bool GoOn(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Of a run that goes on, and the spec that is stored of its job: what one of
+  // them was not told any more it has from the other.
+  static void Reconcile(JobRun& run, v1::JobSpec& spec);
   // What a run tells things to, unless the entry has it.
   absl::Status MakeNews(JobEntry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());

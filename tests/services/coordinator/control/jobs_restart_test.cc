@@ -96,6 +96,13 @@ TEST_F(JobsRestartTest, AJobThatLoadsLoadsAnew) {
 class JobsRestartJournalTest : public JobsRestartTest {
  protected:
   JobsRestartJournalTest() { KeepJournals(); }
+
+  // The store has this of the job.
+  void RestartWith(const v1::Job& job) {
+    End();
+    ASSERT_TRUE(OpenStore(StorePath(), {})->Record({.jobs = {job}}).ok());
+    Start();
+  }
 };
 
 // It ends in order, without a folder of checkpoints or because it cannot
@@ -109,6 +116,40 @@ TEST_F(JobsRestartJournalTest, AJobGoesOnWhereItWas) {
     EXPECT_EQ(Get(job).state(), v1::Job::RUNNING) << Get(job).state_reason();
     EXPECT_EQ(Get(job).progress().samples(), 30);
   }
+}
+
+// What the coordinator had stored as it died, and not told to the run; or the
+// other way round, of what a run does by itself.
+TEST_F(JobsRestartJournalTest, StoreAndRunAgreeAgain) {
+  v1::CreateJobRequest request = Request("b");
+  v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
+  spec.set_paradigm("bsp");
+  v1::PlannedSwitch& planned = *spec.add_switches();
+  planned.set_samples(10);
+  planned.set_paradigm("asp");
+  StartWithMembers();
+  const std::string switches = Create(request);
+  AwaitTraining(switches);
+  worker().Push(2);
+  AwaitSamples(switches, 20);
+  EXPECT_TRUE(
+      Eventually([&] { return Get(switches).spec().paradigm() == "asp"; }));
+  v1::Job job = Get(switches);
+  job.mutable_spec()->set_paradigm("bsp");
+  RestartWith(job);
+  EXPECT_EQ(Get(switches).spec().paradigm(), "asp");
+  EXPECT_EQ(Get(switches).progress().paradigm(), "asp");
+
+  job = Get(switches);
+  job.mutable_spec()->clear_switches();
+  job.mutable_spec()->set_paradigm("ssp:s=3");
+  job.mutable_spec()->mutable_stop()->set_epochs(7);
+  RestartWith(job);
+  EXPECT_EQ(Get(switches).spec().paradigm(), "ssp:s=3");
+  EXPECT_TRUE(Eventually(
+      [&] { return Get(switches).progress().paradigm() == "ssp:s=3"; }));
+  EXPECT_EQ(Get(switches).progress().samples_total(),
+            7 * Get(switches).progress().train_samples());
 }
 
 }  // namespace
