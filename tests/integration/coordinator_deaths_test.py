@@ -71,8 +71,7 @@ class CoordinatorDeathsTest(unittest.TestCase):
     def test_a_job_outlives_those_that_end_in_order(self):
         """One without a folder of checkpoints is told to stop, and one cannot
         listen: neither end is the job's."""
-        flags = self.cluster.coordinator_flags
-        self.cluster.coordinator_flags = [*flags, "--checkpoints="]
+        root, self.cluster.checkpoint_root = self.cluster.checkpoint_root, None
         self.kill()
         self.job.trains_on()
         self.kill(signal.SIGTERM)
@@ -83,7 +82,7 @@ class CoordinatorDeathsTest(unittest.TestCase):
                 self.cluster.start_coordinator()
             self.cluster.coordinator.wait(timeout=LONG)
             self.cluster.coordinator.stdout.close()
-        self.cluster.coordinator_flags = flags
+        self.cluster.checkpoint_root = root
         self.cluster.start_coordinator()
         self.job.trains_on()
         self.job.nobody_was_lost()

@@ -84,12 +84,15 @@ class RealCluster:
         return self.address
 
     def start_coordinator(self):
-        """On the same port again and again."""
+        """On the same port again and again. Without a `checkpoint_root` it
+        keeps no checkpoints."""
+        keeps = (["--checkpoints", self.checkpoint_root]
+                 if self.checkpoint_root else [])
         with self.coordinator_log() as log:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
-                 "--store", self.folder / "jobs.db", "--checkpoints",
-                 self.checkpoint_root, *self.coordinator_flags],
+                 "--store", self.folder / "jobs.db", *keeps,
+                 *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
         if not self.coordinator.stdout.readline():
             log = (self.folder / "coordinator.log").read_text()
