@@ -5,7 +5,7 @@ nothing is counted twice, and training goes on.
 
     failovers.py BIN_DIR
 
-There are 30 kills of servers, 30 of the coordinator and a few faults of each other
+There are 20 kills of servers, 20 of the coordinator and a few faults of each other
 kind, one after the other; the next one comes when every shard has a backup again.
 tests/trials/run.sh has flags for how many: PACELINE_KILLS of servers,
 PACELINE_WORKER_KILLS, PACELINE_STOPS of servers for 0.3 to 3 leases,
@@ -38,12 +38,12 @@ def number(name, usual):
     return int(os.environ.get(f"PACELINE_{name}", usual))
 
 
-KILLS = number("KILLS", 30)
+KILLS = number("KILLS", 20)
 WORKER_KILLS = number("WORKER_KILLS", 4)
 STOPS = number("STOPS", 4)
 UPGRADES = number("UPGRADES", 4)
 LOSSES = number("LOSSES", 3)
-COORDINATOR_KILLS = number("COORDINATOR_KILLS", 30)
+COORDINATOR_KILLS = number("COORDINATOR_KILLS", 20)
 ON_LINKS = {"cut": number("CUTS", 2), "half_open": number("HALF_OPENS", 2),
             "throttle": number("THROTTLES", 1)}
 SEED = number("SEED", 1)

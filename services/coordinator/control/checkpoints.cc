@@ -28,6 +28,9 @@ namespace {
 // They say why; a disk that is full makes another at every interval.
 constexpr uint32_t kFailedKept = 10;
 
+// A coordinator that begins waits no longer for a folder, on which it may hang.
+constexpr absl::Duration kSettlePatience = absl::Seconds(5);
+
 // Of a file, in one answer.
 constexpr uint64_t kPartBytes = 1 << 20;
 
@@ -335,13 +338,28 @@ void Checkpoints::RemoveUnfinished(const std::string& directory) {
 absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
                                                 absl::string_view but) {
   std::string found;
+  const absl::Time deadline = absl::Now() + kSettlePatience;
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
   for (v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() != v1::Checkpoint::WRITING) continue;
     if (checkpoint.name() == but) continue;
-    const auto manifest = ReadManifest(checkpoint.directory());
-    if (manifest.ok()) {
+    const std::string& directory = checkpoint.directory();
+    const auto manifest = std::make_shared<CheckpointManifest>();
+    const auto reading = FolderTask::Begin(
+        *lanes_, LaneOf(directory), [directory, manifest]() -> absl::Status {
+          PACELINE_ASSIGN_OR_RETURN(*manifest, ReadManifest(directory));
+          return absl::OkStatus();
+        });
+    const std::optional<absl::Status> read = reading->Await(deadline);
+    if (!read.has_value()) {
+      checkpoint.set_state(v1::Checkpoint::FAILED);
+      checkpoint.set_state_reason(absl::StrCat(
+          "the coordinator has restarted while it was written, and ", directory,
+          " does not answer: whatever is there was left"));
+      LogWarning(
+          absl::StrCat(checkpoint.name(), ": ", checkpoint.state_reason()));
+    } else if (read->ok()) {
       // It was finished; only the word of it was lost.
       uint64_t bytes = 0;
       for (const CheckpointFile& file : manifest->files) bytes += file.bytes;
@@ -354,7 +372,7 @@ absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
       checkpoint.set_state(v1::Checkpoint::FAILED);
       checkpoint.set_state_reason(
           "the coordinator has restarted while it was written");
-      RemoveUnfinished(checkpoint.directory());
+      RemoveUnfinished(directory);
     }
     PACELINE_RETURN_IF_ERROR(
         store_->PutCheckpoint(entry.job.uid(), checkpoint));

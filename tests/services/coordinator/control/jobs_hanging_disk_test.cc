@@ -99,5 +99,20 @@ TEST_F(JobsHangingDiskTest, TheCoordinatorEndsAllTheSame) {
   End();
 }
 
+TEST_F(JobsHangingDiskTest, TheCoordinatorBeginsAllTheSame) {
+  const std::string job = PauseAndHang();
+  jobs().Drain(absl::ZeroDuration());
+  Restart();
+  EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
+  v1::ListCheckpointsRequest request;
+  request.set_parent(job);
+  const auto listed = jobs().ListCheckpoints(request);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->checkpoints_size(), 1);
+  const v1::Checkpoint& checkpoint = listed->checkpoints(0);
+  EXPECT_EQ(checkpoint.state(), v1::Checkpoint::FAILED);
+  EXPECT_THAT(checkpoint.state_reason(), HasSubstr("does not answer"));
+}
+
 }  // namespace
 }  // namespace paceline
