@@ -478,6 +478,11 @@ absl::Status CommandRunner::Repeat(const ShardId& id,
     PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
                               job->Fence(command.fence().incarnation()));
     *done.mutable_fence() = ToWire(fenced);
+  } else if (command.has_snapshot() &&
+             static_cast<uint64_t>(command.snapshot().snapshot()) >
+                 job->newest_snapshot()) {
+    done.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+    done.set_message("the primary before this one has refused it");
   }
   Done(id, command.sequence(), std::move(done));
   return absl::OkStatus();

@@ -185,6 +185,8 @@ class JobShard {
   // in use. RESOURCE_EXHAUSTED: too many or too large snapshots.
   absl::Status Snapshot(uint64_t snapshot);
   void ReleaseSnapshot(uint64_t snapshot) { pulls_.ReleaseSnapshot(snapshot); }
+  // The largest that was taken; their numbers ascend.
+  uint64_t newest_snapshot() const { return pulls_.newest_snapshot(); }
 
   // The current states, to be written while training goes on: the caller holds
   // them, outside the bound on snapshots, because a job that could not be saved

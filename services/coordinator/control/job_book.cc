@@ -1,6 +1,9 @@
 #include "services/coordinator/control/job_book.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -122,8 +125,7 @@ absl::Status JobBook::Write(JobEntry& entry, v1::Job job, Durability durability,
            resource.empty() ? job.name() : std::string(resource), absl::Now()});
     }
     PACELINE_RETURN_IF_ERROR(store_->Write(batch));
-    NoteStored();
-    entry.unsaved = {};
+    NoteStored(entry);
   } else if (durability == Durability::kRetried) {
     entry.unsaved.jobs = {job};
   }
@@ -165,8 +167,7 @@ void JobBook::Save(JobEntry& entry) {
   if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
   const absl::Status written = store_->Record(entry.unsaved);
   if (written.ok()) {
-    NoteStored();
-    entry.unsaved = {};
+    NoteStored(entry);
   } else {
     if (next_save_ == absl::InfinitePast()) {
       LogError(absl::StrCat("jobs cannot be stored, trying again: ",
@@ -177,7 +178,10 @@ void JobBook::Save(JobEntry& entry) {
   SetBusy(entry);
 }
 
-void JobBook::NoteStored() {
+void JobBook::NoteStored(JobEntry& entry) {
+  entry.unsaved = {};
+  const std::string journal = std::exchange(entry.ended_journal, {});
+  if (!journal.empty()) unlink(journal.c_str());
   if (next_save_ == absl::InfinitePast()) return;
   LogInfo("jobs are stored again");
   next_save_ = absl::InfinitePast();

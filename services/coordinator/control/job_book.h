@@ -55,6 +55,9 @@ struct JobEntry {
   // Rows that belong to the job and are not stored yet. The next write of the
   // job stores them with it.
   StoreBatch unsaved = {};
+  // Of a run that has ended, to be removed as soon as that is stored. Empty:
+  // there is none.
+  std::string ended_journal = {};
   absl::Time evaluated_until = absl::InfinitePast();
   // If the run is being saved so that the job goes on in another run, this
   // says why.
@@ -181,7 +184,8 @@ class JobBook {
  private:
   void Save(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The store has taken something: if it had failed, nothing waits any more.
-  void NoteStored() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // All of the entry is.
+  void NoteStored(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetBusy(const JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;

@@ -441,7 +441,13 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   }
   history_.TellState(entry, job, progress.seconds());
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
-  run.log().Remove();
+  if (entry.unsaved.empty()) {
+    run.log().Remove();
+  } else {
+    // Should this life end before it is stored, the next one hears it again.
+    run.Leave();
+    entry.ended_journal = JournalFile(options_.journal_root, entry.job.uid());
+  }
 }
 
 void RunControl::Interrupt(JobEntry& entry, const std::string& why) {
@@ -608,6 +614,7 @@ void RunControl::StartRun(JobEntry& entry) {
     return SetWaiting(entry, made.message());
   }
   const std::string name = entry.job.name();
+  entry.ended_journal.clear();  // It is written anew.
   RunSetup setup = SetupFor(entry);
   setup.job_name = name;
   setup.run = book_->ids().Next();

@@ -332,6 +332,18 @@ TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
 }
 
 // A checkpoint that cannot be written is told of, and the run goes on.
+// Whoever has heard nothing of it would ask for ever.
+TEST(CommandRunnerTest, ARefusedSnapshotIsRepeatedAsRefused) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  for (int repeated = 0; repeated < 2; ++repeated) {
+    EXPECT_EQ(server.Run(SnapshotCommand(1, 2, 5)).done().code(), 0);
+  }
+  EXPECT_EQ(server.Run(SnapshotCommand(1, 2, 6)).done().code(),
+            Code(StatusCode::kResourceExhausted));
+}
+
 TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   const ScratchFolder scratch;
   const std::string in = scratch.path() + "/c";

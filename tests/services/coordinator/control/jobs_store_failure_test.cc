@@ -41,6 +41,7 @@ class JobsStoreFailureTest : public JobsTest {
 };
 
 TEST_F(JobsStoreFailureTest, AJobsEndIsToldAtOnceAndStoredWhenItCanBe) {
+  KeepJournals();
   StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->mutable_stop()->set_epochs(1);
@@ -54,12 +55,14 @@ TEST_F(JobsStoreFailureTest, AJobsEndIsToldAtOnceAndStoredWhenItCanBe) {
   EXPECT_TRUE(ended.has_end_time());
   EXPECT_TRUE(watcher->AwaitEnd().ok());
   EXPECT_EQ(Stored(job).state(), v1::Job::RUNNING);
+  EXPECT_TRUE(std::filesystem::exists(JournalOf(job)));
   v1::GetJobReportRequest report;
   report.set_name(job);
   EXPECT_TRUE(jobs().GetJobReport(report).ok());
 
   AwaitStored();
   EXPECT_EQ(Stored(job).state(), v1::Job::SUCCEEDED);
+  EXPECT_FALSE(std::filesystem::exists(JournalOf(job)));
   EXPECT_EQ(Stored(job).etag(), Get(job).etag());
   EXPECT_EQ(Get(job).etag(), ended.etag());
   EXPECT_TRUE(store_->GetReport(ended.uid())->has_value());
