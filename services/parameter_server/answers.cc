@@ -21,6 +21,12 @@ void Answers::Forget(const ShardId& id) {
   of_copies_.erase(id);
 }
 
+void Answers::ForgetRun(uint64_t run) {
+  absl::MutexLock lock(&mu_);
+  std::erase_if(of_copies_,
+                [run](const auto& of) { return of.first.run == run; });
+}
+
 void Answers::Tell(const ShardId& id, v1::ServerMessage message) {
   message.set_run(id.run);
   message.set_shard(id.shard);

@@ -25,8 +25,9 @@ class Answers {
   // From now on they go to `send`, with what was said last of the shards'
   // copies; null: to nobody.
   void GoTo(Send send);
-  // The shard is not hosted any more.
+  // The shard is not hosted any more; or none of the run is.
   void Forget(const ShardId& id);
+  void ForgetRun(uint64_t run);
 
   void Tell(const ShardId& id, v1::ServerMessage message);
   // How the shard's copy of that epoch is, here or at the backup

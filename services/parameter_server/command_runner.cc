@@ -340,7 +340,7 @@ absl::Status CommandRunner::Host(const ShardId& id,
   const absl::Status room = MakeRoom(id, host);
   if (!begins) {
     // One that cannot have it has it not, and that is all.
-    if (!room.ok()) Unhost(id, "it is to be hosted anew");
+    if (!room.ok()) Unhost(id, std::string(room.message()));
     if (host.has_rebuild() && room.ok()) return Rebuild(id, command);
     answers_.TellBackup(id, host.epoch(), room);
     return absl::OkStatus();
@@ -452,15 +452,16 @@ void CommandRunner::UnhostAll(const ShardId& id, const v1::Unhost& order) {
     all.push_back(it->first);
   }
   for (const ShardId& each : all) Unhost(each, order.reason());
+  answers_.ForgetRun(id.run);  // Of those that could not be rebuilt, too.
 }
 
 void CommandRunner::Unhost(const ShardId& id, const std::string& reason) {
+  answers_.Forget(id);
   const auto found = shards_.find(id);
   if (found == shards_.end()) return;
   disk_.Cancel(found->second.id);
   Retire(found->second, retired_);
   shards_.erase(found);
-  answers_.Forget(id);
   shard_->Remove(id, reason.empty() ? "the run is over" : reason);
   LogInfo("dropped a run",
           {{"run", id.run}, {"shard", id.shard}, {"reason", reason}});
@@ -482,7 +483,7 @@ absl::Status CommandRunner::Repeat(const ShardId& id,
              static_cast<uint64_t>(command.snapshot().snapshot()) >
                  job->newest_snapshot()) {
     done.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
-    done.set_message("the primary before this one has refused it");
+    done.set_message("it was refused before");
   }
   Done(id, command.sequence(), std::move(done));
   return absl::OkStatus();

@@ -331,7 +331,6 @@ TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
   EXPECT_EQ(closed.done().code(), 0);
 }
 
-// A checkpoint that cannot be written is told of, and the run goes on.
 // Whoever has heard nothing of it would ask for ever.
 TEST(CommandRunnerTest, ARefusedSnapshotIsRepeatedAsRefused) {
   RunningShard server;
@@ -344,6 +343,7 @@ TEST(CommandRunnerTest, ARefusedSnapshotIsRepeatedAsRefused) {
             Code(StatusCode::kResourceExhausted));
 }
 
+// A checkpoint that cannot be written is told of, and the run goes on.
 TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   const ScratchFolder scratch;
   const std::string in = scratch.path() + "/c";
