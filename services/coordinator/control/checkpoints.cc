@@ -28,9 +28,6 @@ namespace {
 // They say why; a disk that is full makes another at every interval.
 constexpr uint32_t kFailedKept = 10;
 
-// A coordinator that begins waits no longer for a folder, on which it may hang.
-constexpr absl::Duration kSettlePatience = absl::Seconds(5);
-
 // Of a file, in one answer.
 constexpr uint64_t kPartBytes = 1 << 20;
 
@@ -336,9 +333,9 @@ void Checkpoints::RemoveUnfinished(const std::string& directory) {
 }
 
 absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
+                                                absl::Time deadline,
                                                 absl::string_view but) {
   std::string found;
-  const absl::Time deadline = absl::Now() + kSettlePatience;
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
   for (v1::Checkpoint& checkpoint : checkpoints) {
@@ -352,11 +349,14 @@ absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
           return absl::OkStatus();
         });
     const std::optional<absl::Status> read = reading->Await(deadline);
-    if (!read.has_value()) {
-      checkpoint.set_state(v1::Checkpoint::FAILED);
+    checkpoint.set_state(v1::Checkpoint::FAILED);
+    checkpoint.set_state_reason(
+        "the coordinator has restarted while it was written");
+    if (!read.has_value() || (!read->ok() && !absl::IsNotFound(*read))) {
       checkpoint.set_state_reason(absl::StrCat(
-          "the coordinator has restarted while it was written, and ", directory,
-          " does not answer: whatever is there was left"));
+          checkpoint.state_reason(), ", and what is in ", directory,
+          " was left: ",
+          read.has_value() ? read->message() : "the folder does not answer"));
       LogWarning(
           absl::StrCat(checkpoint.name(), ": ", checkpoint.state_reason()));
     } else if (read->ok()) {
@@ -364,14 +364,12 @@ absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
       uint64_t bytes = 0;
       for (const CheckpointFile& file : manifest->files) bytes += file.bytes;
       checkpoint.set_state(v1::Checkpoint::READY);
+      checkpoint.clear_state_reason();
       checkpoint.set_bytes(bytes);
       checkpoint.set_version_at_completion(manifest->version_at_completion);
       // Newest first.
       if (found.empty() && !HasDiverged(checkpoint)) found = checkpoint.name();
     } else {
-      checkpoint.set_state(v1::Checkpoint::FAILED);
-      checkpoint.set_state_reason(
-          "the coordinator has restarted while it was written");
       RemoveUnfinished(directory);
     }
     PACELINE_RETURN_IF_ERROR(

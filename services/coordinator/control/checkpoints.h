@@ -97,8 +97,9 @@ class Checkpoints {
   void TakeRemoved();
   // After a restart: none is being written any more, but the one of that name.
   // The name of the newest that was found whole only now and has not diverged,
-  // if any.
-  absl::StatusOr<std::string> Settle(const JobEntry& entry,
+  // if any. Folders are waited for until `deadline`; what is in one that does
+  // not answer is left.
+  absl::StatusOr<std::string> Settle(const JobEntry& entry, absl::Time deadline,
                                      absl::string_view but = "");
 
  private:

@@ -39,6 +39,10 @@ constexpr absl::Duration kTurn = absl::Milliseconds(200);
 // the first of them gains by looking again soon, not by waiting.
 constexpr absl::Duration kGrain = absl::Milliseconds(5);
 
+// How long a coordinator that begins waits for folders of checkpoints, which
+// may hang.
+constexpr absl::Duration kSettlePatience = absl::Seconds(5);
+
 // What the coordinator sees is possible, or the state machine is wrong.
 void Advance(v1::Job& job, JobEvent event) {
   const auto next = NextState(job.state(), event, job.name());
@@ -108,6 +112,8 @@ absl::Status RunControl::Start() {
   {
     absl::MutexLock lock(&book_->mu());
     std::set<std::string> go_on;
+    // A folder that hangs is waited for once, not by each job.
+    settled_by_ = absl::Now() + kSettlePatience;
     for (auto& [name, entry] : book_->entries()) {
       if (GoOn(entry)) go_on.insert(entry.job.uid());
       if (entry.active == nullptr) PACELINE_RETURN_IF_ERROR(TakeOver(entry));
@@ -146,9 +152,10 @@ bool RunControl::GoOn(JobEntry& entry) {
   }
   fleet_.AddRun(entry.active);
   v1::Job job = entry.job;
-  const auto found = checkpoints_->Settle(
-      entry, absl::StrCat(job.name(), "/checkpoints/",
-                          entry.active->WritingCheckpoint()));
+  const auto found =
+      checkpoints_->Settle(entry, settled_by_,
+                           absl::StrCat(job.name(), "/checkpoints/",
+                                        entry.active->WritingCheckpoint()));
   if (found.ok() && !found->empty()) job.set_restore_from(*found);
   entry.restarted_from = job.restore_from();
   Reconcile(*entry.active, *job.mutable_spec());
@@ -162,17 +169,25 @@ bool RunControl::GoOn(JobEntry& entry) {
 }
 
 void RunControl::Reconcile(JobRun& run, v1::JobSpec& spec) {
+  const v1::JobSpec its = run.Spec();
+  const auto canonical = [](const std::string& paradigm) {
+    const absl::StatusOr<ParadigmSpec> parsed = ParseParadigm(paradigm);
+    return parsed.ok() ? FormatParadigm(*parsed) : paradigm;
+  };
+  // What a run does by itself was perhaps not stored any more.
+  bool by_itself = spec.auto_().act();
+  if (by_itself) spec.set_batching(its.batching());
+  for (const v1::PlannedSwitch& planned : spec.switches()) {
+    if (planned.samples() > run.Progress().samples()) break;
+    by_itself = canonical(planned.paradigm()) == its.paradigm();
+  }
+  const bool other = canonical(spec.paradigm()) != its.paradigm();
+  if (other && by_itself) spec.set_paradigm(its.paradigm());
   const absl::StatusOr<JobPlan> plan = ParseJob(spec);
   if (!plan.ok()) return;
-  const std::string now = run.Progress().paradigm();
-  const bool other = FormatParadigm(plan->paradigm) != now;
-  // What it does by itself was not stored any more.
-  const bool acts = spec.auto_().act();
-  if (other && (acts || spec.switches_size() > 0)) spec.set_paradigm(now);
-  if (acts) return;
-  // What somebody wants was stored, and not told any more.
+  // What somebody wants was stored, and perhaps not told any more.
   run.Update(*plan);
-  if (!other || spec.switches_size() > 0) return;
+  if (!other || by_itself) return;
   const absl::Status switched =
       run.Switch(plan->paradigm, "chosen before the coordinator restarted");
   if (!switched.ok()) LogWarning(switched.message());
@@ -219,7 +234,7 @@ absl::Status RunControl::TakeOver(JobEntry& entry) {
       const v1::Job::State state,
       NextState(job.state(), JobEvent::kRestarted, job.name()));
   PACELINE_ASSIGN_OR_RETURN(const std::string found,
-                            checkpoints_->Settle(entry));
+                            checkpoints_->Settle(entry, settled_by_));
   // One that was written as the coordinator stopped, without waiting for it.
   const bool saved_after_all = state == v1::Job::PAUSED && !found.empty();
   if (state == job.state() && !saved_after_all) return absl::OkStatus();

@@ -184,6 +184,7 @@ class RunControl {
   uint64_t rows_lost_ ABSL_GUARDED_BY(book_->mu()) = 0;  // The metric has them.
   bool draining_ ABSL_GUARDED_BY(book_->mu()) = false;   // Nothing is started.
   absl::Time servers_awaited_until_ ABSL_GUARDED_BY(book_->mu());
+  absl::Time settled_by_ ABSL_GUARDED_BY(book_->mu());  // Checkpoints are.
   std::vector<FolderState> folders_ ABSL_GUARDED_BY(book_->mu());
 
   std::thread control_;  // Last: it uses everything above.

@@ -453,6 +453,14 @@ std::string JobRun::Report() const {
   return record->Result(view).dump();
 }
 
+v1::JobSpec JobRun::Spec() const {
+  absl::MutexLock lock(&mu_);
+  v1::JobSpec spec = spec_;
+  // That of a planned switch, too.
+  spec.set_paradigm(course_.paradigm());
+  return spec;
+}
+
 std::optional<TrainingPaces> JobRun::Paces() const {
   absl::MutexLock lock(&mu_);
   const SyncCore* const core = course_.core();

@@ -166,8 +166,10 @@ class JobRun : private RunDriver {
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
   RunLog& log() { return log_; }
-  // This life of the coordinator ends in order, and the next one is to go on
-  // with the run, whatever becomes of it here.
+  // The job's, as the run has it: with what was updated and chosen.
+  v1::JobSpec Spec() const;
+  // Nothing more is recorded, and the next life of the coordinator is to go on
+  // with the run, whatever becomes of it in this one.
   void Leave();
   const std::string& job_name() const { return setup_.job_name; }
   v1::WireFormat wire() const { return setup_.plan.spec.wire(); }
