@@ -5,7 +5,7 @@
 
 The program is plain_program.py, which has nothing but the standard library.
 PACELINE_DEATHS says how often programs and agents are killed or stopped in the
-middle of their work (40).
+middle of their work (25).
 """
 
 import collections
@@ -27,7 +27,7 @@ from real_cluster import LONG, RealCluster, until
 BIN, SOURCE = None, None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-programs-"))
-DEATHS = int(os.environ.get("PACELINE_DEATHS", "40"))
+DEATHS = int(os.environ.get("PACELINE_DEATHS", "25"))
 OFTEN = {("program", signal.SIGKILL): 5, ("agent", signal.SIGKILL): 3,
          ("program", signal.SIGSTOP): 1, ("agent", signal.SIGSTOP): 1}
 # Behind a paradigm stands a batching other than even.
