@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "common/lane/message_socket.h"
 #include "common/peer_user.h"
 #include "common/status.h"
 
@@ -78,9 +79,9 @@ absl::Status Failed(absl::string_view doing) {
 // Of gradients or weights. They take no memory here, but addresses.
 constexpr uint64_t kMostReferredTo = uint64_t{1} << 40;
 
-// A message of a token and one or two descriptors: a lane's, and that of memory
-// that its maker refers to.
-constexpr size_t kMostDescriptors = 2;
+// A message of a token and one to three descriptors: a lane's, and then that of
+// memory that its maker refers to and that of a socket.
+constexpr size_t kMostDescriptors = 3;
 struct Handed {
   std::string token;
   std::array<UniqueFd, kMostDescriptors> fds;
@@ -90,7 +91,8 @@ Handed Receive(int caller) {
   Handed handed;
   handed.token.resize(kTokenBytes);
   iovec part = {handed.token.data(), handed.token.size()};
-  std::array<int, kMostDescriptors> fds = {-1, -1};
+  std::array<int, kMostDescriptors> fds;
+  fds.fill(-1);
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(fds))> control = {};
   msghdr message = {};
   message.msg_iov = &part;
@@ -226,12 +228,21 @@ absl::Status LaneDoor::Take(int caller) {
     invited = std::move(found->second);
     invited_.erase(found);
   }
-  // Without it, everything goes through the rings.
-  std::unique_ptr<const SharedMemory> theirs =
-      MapToRead(std::move(handed.fds[1]));
+  // Without them, everything goes through the rings, and gRPC.
+  UniqueFd socket;
+  std::unique_ptr<const SharedMemory> theirs;
+  for (UniqueFd* const fd : {&handed.fds[1], &handed.fds[2]}) {
+    if (!fd->valid()) continue;
+    if (MessageSocket::IsEnd(fd->get())) {
+      socket = std::move(*fd);
+    } else {
+      theirs = MapToRead(std::move(*fd));
+    }
+  }
   PACELINE_ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLane> lane,
       MemoryLane::Of(std::move(handed.fds[0]), std::move(theirs)));
+  if (socket.valid()) lane->Take(MessageSocket::PartsOf(std::move(socket)));
   // Should it not arrive, the other end does without.
   if (invited.own != nullptr &&
       SendHanded(caller, kHere, {invited.own->fd()})) {
@@ -243,30 +254,36 @@ absl::Status LaneDoor::Take(int caller) {
 
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const LaneInvitation& invitation, uint64_t bytes, const SharedMemory* own,
-    bool theirs) {
+    bool theirs, bool socket) {
   PACELINE_ASSIGN_OR_RETURN(const Address address,
                             AddressOf(invitation.address));
-  const UniqueFd socket = NewSocket();
-  if (!socket.valid() ||
-      connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name),
+  const UniqueFd caller = NewSocket();
+  if (!caller.valid() ||
+      connect(caller.get(), reinterpret_cast<const sockaddr*>(&address.name),
               address.size) != 0) {
     return Failed("cannot connect");
   }
-  if (!PeerIsThisUser(socket.get())) {
+  if (!PeerIsThisUser(caller.get())) {
     return absl::UnavailableError("another user listens there");
   }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
                             MemoryLane::Make(bytes));
   std::vector<int> fds = {lane->fd()};
   if (own != nullptr) fds.push_back(own->fd());
+  UniqueFd other_end;
+  if (auto pair = MessageSocket::Pair(); socket && pair.ok()) {
+    lane->Take(MessageSocket::PartsOf(std::move((*pair)[0])));
+    other_end = std::move((*pair)[1]);
+    if (lane->has_socket()) fds.push_back(other_end.get());
+  }
   if (invitation.token.size() != kTokenBytes ||
-      !SendHanded(socket.get(), invitation.token, fds)) {
+      !SendHanded(caller.get(), invitation.token, fds)) {
     return Failed("cannot hand it over");
   }
   lane->CloseDescriptor();
-  pollfd answer = {socket.get(), POLLIN, 0};
+  pollfd answer = {caller.get(), POLLIN, 0};
   if (theirs && poll(&answer, 1, kPatienceMs) > 0) {
-    lane->Take(MapToRead(std::move(Receive(socket.get()).fds[0])));
+    lane->Take(MapToRead(std::move(Receive(caller.get()).fds[0])));
   }
   return lane;
 }

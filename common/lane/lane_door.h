@@ -42,7 +42,8 @@ class LaneDoor {
   LaneDoor& operator=(const LaneDoor&) = delete;
 
   // Calls `taken` at most once, from the door's thread, which it must not hold
-  // up. The lane has the memory of the other end that could be mapped.
+  // up. The lane has the memory of the other end that could be mapped, and its
+  // socket.
   using Taken = std::function<void(std::unique_ptr<MemoryLane> lane)>;
   // `own`: memory that whoever comes is given to read, or null. The lane may
   // refer to it.
@@ -74,14 +75,16 @@ class LaneDoor {
 };
 
 // Makes a lane as MemoryLane::Make() and hands it over there, and `own`, if it
-// is not null, to be read. The other end has it a little later, and says so by
-// its stream, and whether it can read `own`. With `theirs`, the other end's
-// memory is waited for, a second at most; without it, the lane has none.
+// is not null, to be read. With `socket` a MessageSocket::Pair() comes with it.
+// The other end has it a little later, and says so by its stream, and whether
+// it can read `own` and has a socket. With `theirs`, the other end's memory is
+// waited for, a second at most; without it, the lane has none.
 // UNAVAILABLE if nobody of this user listens there or has room for a caller.
 // REQUIRES: the descriptor of `own` is not closed.
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const LaneInvitation& invitation, uint64_t bytes,
-    const SharedMemory* own = nullptr, bool theirs = false);
+    const SharedMemory* own = nullptr, bool theirs = false,
+    bool socket = false);
 
 }  // namespace paceline
 

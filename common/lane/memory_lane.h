@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/lane/message_socket.h"
 #include "common/lane/shared_memory.h"
 
 namespace paceline {
@@ -80,6 +81,12 @@ class MemoryLane {
   }
   // Whether the other end may refer to memory of its own.
   bool has_theirs() const { return theirs_ != nullptr; }
+  // What a socket is made of that has come with the lane. Not valid: there is
+  // none, or it was taken already.
+  void Take(MessageSocket::Parts socket) { socket_ = std::move(socket); }
+  MessageSocket::Parts TakeSocket() { return std::move(socket_); }
+  bool has_socket() const { return socket_.valid(); }
+
   // What the other end has lent: INVALID_ARGUMENT if it lies in no ring, and
   // in no memory that the end has handed over.
   absl::StatusOr<absl::string_view> Look(const Lent& lent) const;
@@ -108,6 +115,7 @@ class MemoryLane {
   std::unique_ptr<SharedMemory> memory_;
   std::shared_ptr<const SharedMemory> own_;     // May be null.
   std::unique_ptr<const SharedMemory> theirs_;  // May be null.
+  MessageSocket::Parts socket_;
   const uint64_t ring_bytes_;
   Header& header_;
   const size_t mine_;  // The index of what this end lends.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/connections/door.h"
 #include "common/connections/tcp_listener.h"
+#include "common/rpc/message_bytes.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/security/bearer_token.h"
 #include "common/security/security.h"
@@ -55,9 +56,6 @@ class Reflection : public grpc::ServerBuilderOption {
 };
 
 constexpr int kMiB = 1 << 20;
-
-// Larger than a block with its header, far below gRPC's default of 4 MiB.
-constexpr int kMaxFrameBytes = 2 * kMiB;
 
 // Job specs and reports; nothing comes near it.
 constexpr int kMaxControlBytes = 4 * kMiB;

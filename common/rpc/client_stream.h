@@ -4,8 +4,11 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -15,6 +18,7 @@
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/stream_bypass.h"
 #include "common/rpc/write_queue.h"
 
 namespace paceline {
@@ -69,12 +73,33 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     Perform(queue_.Send(std::move(message), /*bytes=*/0, carries));
   }
 
-  // Sends what is queued, then tells the peer that no more comes.
+  // For streams of bytes, in `on_message` of the peer's last message by gRPC:
+  // what comes after that, and what is sent after `last`, goes by that socket,
+  // as StreamBypass has it. `on_sent` is told of what had to wait for room.
+  // REQUIRES: there is no `may_read`.
+  void Bypass(MessageSocket::Parts socket, Out last) {
+    bypass_owner_ = std::make_unique<StreamBypass>(
+        std::move(socket),
+        StreamBypass::Handlers{
+            [this](In& message) { Take(message); },
+            [this] {
+              Perform(queue_.Written());
+              if (handlers_.on_sent) handlers_.on_sent();
+            },
+            [] {}, [this](const absl::Status& status) { Refuse(status); }});
+    bypass_ = bypass_owner_.get();
+    Perform(queue_.Send(std::move(last), /*bytes=*/0, Queue::kUrgent,
+                        /*last=*/true));
+  }
+
+  // Sends what is queued, then tells the peer that no more comes. What goes by
+  // a bypass may be lost then.
   void FinishWrites() { Perform(queue_.Close(absl::OkStatus())); }
 
   // Ends the call at once.
   void Cancel() {
     context_.TryCancel();
+    EndBypass();
     {
       absl::MutexLock lock(&reading_mu_);
       cancelled_ = true;
@@ -98,6 +123,10 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   using Queue = WriteQueue<Out>;
 
   void Perform(typename Queue::Step step) {
+    if constexpr (std::is_same_v<Out, grpc::ByteBuffer>) {
+      StreamBypass* const bypass = bypass_;
+      if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
+    }
     switch (step.kind) {
       case Queue::Step::Kind::kNone:
         return;
@@ -121,12 +150,38 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   void OnReadDone(bool ok) final {
     if (!ok) {
       Perform(queue_.Abandon(absl::OkStatus()));
-      return;
+      return EndBypass();
     }
-    if (refused_.ok()) refused_ = handlers_.on_message(incoming_);
-    if (!refused_.ok()) context_.TryCancel();
+    if (reads_bypass_) {
+      // Nobody reads for the end of the call now.
+      goes_on_by_grpc_ = true;
+      context_.TryCancel();
+      Perform(queue_.Abandon(absl::OkStatus()));
+      return EndBypass();
+    }
+    Take(incoming_);
     incoming_ = In();
+    if (StreamBypass* const bypass = bypass_) {
+      reads_bypass_ = true;
+      // gRPC tells the end of a call to whoever reads.
+      this->StartRead(&incoming_);
+      return bypass->ReadOn();
+    }
     if (!Pause()) this->StartRead(&incoming_);
+  }
+
+  void Take(In& message) {
+    if (refused_.ok()) Refuse(handlers_.on_message(message));
+  }
+
+  void Refuse(const absl::Status& why) {
+    refused_ = why;
+    if (!refused_.ok()) context_.TryCancel();
+  }
+
+  // What is under way there is of no use.
+  void EndBypass() {
+    if (StreamBypass* const bypass = bypass_) bypass->End();
   }
 
   // Whether to stop reading for now.
@@ -142,12 +197,17 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   }
 
   void OnWriteDone(bool ok) final {
+    if (StreamBypass* const bypass = bypass_) bypass->WrittenByGrpc();
     Perform(queue_.Written());
     if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
     if (handlers_.on_sent) handlers_.on_sent();
   }
 
   void OnDone(const grpc::Status& status) final {
+    if (StreamBypass* const bypass = bypass_) bypass->Stop();
+    if (goes_on_by_grpc_) {
+      refused_.Update(absl::InvalidArgumentError("a message after the last"));
+    }
     handlers_.on_disconnected(refused_.ok() ? FromGrpc(status) : refused_);
     done_.Notify();  // The destructor may go on from here.
   }
@@ -156,11 +216,16 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   Queue queue_;
   const Handlers handlers_;
   In incoming_;
-  absl::Status refused_;  // Only the reading reactions use it.
+  absl::Status refused_;  // Only the reading reactions use it, one at a time.
+  // Those of gRPC alone: the peer's last message by gRPC has come, and another.
+  bool reads_bypass_ = false;
+  bool goes_on_by_grpc_ = false;
   absl::Mutex reading_mu_;
   bool paused_ ABSL_GUARDED_BY(reading_mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(reading_mu_) = false;
   absl::Notification done_;
+  std::atomic<StreamBypass*> bypass_ = nullptr;  // Once there is one.
+  std::unique_ptr<StreamBypass> bypass_owner_;   // Last: it uses the above.
 };
 
 }  // namespace paceline

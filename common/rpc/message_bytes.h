@@ -8,6 +8,10 @@
 
 namespace paceline {
 
+// Of a stream of frames: larger than a block with its header, far below gRPC's
+// default of 4 MiB.
+inline constexpr int kMaxFrameBytes = 2 << 20;
+
 // What a message takes on the wire.
 inline size_t MessageBytes(const grpc::ByteBuffer& message) {
   return message.Length();

@@ -3,8 +3,10 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -12,6 +14,7 @@
 #include "common/connections/connection_accounts.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/message_bytes.h"
+#include "common/rpc/stream_bypass.h"
 #include "common/rpc/stream_registry.h"
 #include "common/rpc/write_queue.h"
 
@@ -70,6 +73,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // Ends the stream; the first status wins. OK sends what is queued first.
   void Close(const absl::Status& status) override {
     Perform(queue_.Close(status));
+    if (!status.ok()) EndBypass();
   }
 
  protected:
@@ -82,18 +86,45 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // The peer sends no more, or is gone.
   virtual void OnPeerDone() { Close(absl::OkStatus()); }
 
-  // A message has gone out, so that there is room for another.
+  // There is room for another message: one that waited has gone out.
   virtual void OnSent() {}
+  // Has OnSent() called soon, for who has more to send and shall not do it now.
+  void SendMoreSoon() {
+    if (StreamBypass* const bypass = bypass_) bypass->Nudge();
+  }
 
   // Asked after each message whether the next may be read now. Whoever says no
   // sees to it that ReadOn() is called, once: until then what the peer sends
   // piles up there.
   virtual bool MayRead() { return true; }
   void ReadOn() {
+    if (reads_bypass_) return bypass_.load()->ReadOn();
     // From outside a reaction, where only Finish() lets gRPC end the call.
     absl::MutexLock lock(&finish_mu_);
     if (!finished_) this->StartRead(&incoming_);
   }
+
+  // For streams of bytes: what is sent after `last` goes by that socket, as
+  // StreamBypass has it. Once at most, from any thread.
+  void Bypass(MessageSocket::Parts socket, Out last) {
+    bypass_owner_ = std::make_unique<StreamBypass>(
+        std::move(socket),
+        StreamBypass::Handlers{
+            [this](In& message) { TakeBypassed(message); },
+            [this] {
+              Perform(queue_.Written());
+              OnSent();
+            },
+            [this] { OnSent(); },
+            [this](const absl::Status& status) { Close(status); }});
+    bypass_ = bypass_owner_.get();
+    const size_t bytes = MessageBytes(last);
+    Perform(queue_.Send(std::move(last), bytes, Queue::kUrgent, /*last=*/true));
+  }
+  bool bypassed() const { return bypass_ != nullptr; }
+  // The message in hand is the peer's last one by gRPC.
+  // REQUIRES: bypassed(), in OnMessage().
+  void ReadBypass() { reads_bypass_ = true; }
 
   // Messages that wait, the one on its way included.
   size_t queued() const { return queue_.size(); }
@@ -104,6 +135,10 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   using Queue = WriteQueue<Out>;
 
   void Perform(typename Queue::Step step) {
+    if constexpr (std::is_same_v<Out, grpc::ByteBuffer>) {
+      StreamBypass* const bypass = bypass_;
+      if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
+    }
     switch (step.kind) {
       case Queue::Step::Kind::kNone:
         return;
@@ -129,20 +164,44 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   void OnReadDone(bool ok) final {
     if (!ok) return OnPeerDone();
+    if (reads_bypass_) {
+      return Close(absl::InvalidArgumentError("a message after the last"));
+    }
     if (account_ != nullptr) account_->Take(MessageBytes(incoming_));
     const absl::Status status = OnMessage(incoming_);
-    if (!status.ok()) {
-      Perform(queue_.Close(status));
-      return;
-    }
+    if (!status.ok()) return Close(status);
     // Only now: whoever opens a stream has shown credentials, and nothing that
     // the stream is for.
     if (account_ != nullptr) account_->Authorize();
     incoming_ = In();
+    if (reads_bypass_) {
+      // gRPC tells the end of a call to whoever reads.
+      this->StartRead(&incoming_);
+      return ReadBypassed();
+    }
     if (MayRead()) this->StartRead(&incoming_);
   }
 
+  // From now on, or when there is room. ReadOn() comes after a "no".
+  void ReadBypassed() {
+    if (MayRead()) bypass_.load()->ReadOn();
+  }
+
+  // In the bypass's thread.
+  void TakeBypassed(In& message) {
+    const absl::Status status = OnMessage(message);
+    if (!status.ok()) return Close(status);
+    bypass_.load()->Pause();
+    ReadBypassed();
+  }
+
+  // What is under way there is of no use.
+  void EndBypass() {
+    if (StreamBypass* const bypass = bypass_) bypass->End();
+  }
+
   void OnWriteDone(bool ok) final {
+    if (StreamBypass* const bypass = bypass_) bypass->WrittenByGrpc();
     Perform(queue_.Written());
     if (ok) return OnSent();
     Perform(queue_.Abandon(absl::UnavailableError("the peer is gone")));
@@ -151,9 +210,11 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // Even a cancelled call needs its Finish(), or the server never shuts down.
   void OnCancel() final {
     Perform(queue_.Abandon(absl::CancelledError("the stream was cancelled")));
+    EndBypass();
   }
 
   void OnDone() final {
+    if (StreamBypass* const bypass = bypass_) bypass->Stop();
     OnDisconnected();
     registry_->Remove(this);  // May delete this.
   }
@@ -164,6 +225,9 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   bool finished_ ABSL_GUARDED_BY(finish_mu_) = false;  // Or is about to be.
   StreamRegistry* registry_ = nullptr;
   std::shared_ptr<ConnectionAccount> account_;
+  std::atomic<bool> reads_bypass_ = false;
+  std::atomic<StreamBypass*> bypass_ = nullptr;  // Once there is one.
+  std::unique_ptr<StreamBypass> bypass_owner_;   // Last: it uses the above.
 };
 
 }  // namespace paceline

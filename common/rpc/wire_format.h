@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/status/statusor.h"
+#include "common/sample_range.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor_kind.h"
 #include "protos/paceline/v1/types.pb.h"
@@ -77,6 +78,10 @@ inline v1::TensorSpec::Kind ToWire(TensorKind kind) {
 inline absl::StatusOr<TensorKind> FromWire(v1::TensorSpec::Kind kind) {
   if (v1::TensorSpec::Kind_IsValid(kind)) return static_cast<TensorKind>(kind);
   return absl::InvalidArgumentError("the kind of a tensor is not known");
+}
+
+inline SampleRange FromWire(const v1::SampleRange& range) {
+  return {range.epoch(), range.begin(), range.end(), range.parts()};
 }
 
 }  // namespace paceline

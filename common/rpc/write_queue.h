@@ -29,6 +29,7 @@ class WriteQueue {
     // For kWrite: another one follows at once, and what has been handed out is
     // little, so that the transport may wait and send both together.
     bool more = false;
+    bool last = false;  // For kWrite, as given to Send().
   };
 
   // A peer that lets more than `max_messages`, or `max_bytes` of them, pile up
@@ -42,8 +43,10 @@ class WriteQueue {
 
   // Queues `message` of `bytes`. It is dropped once the queue is closed; a full
   // queue closes itself with RESOURCE_EXHAUSTED. `carries`: the bytes that it
-  // gives the peer to work on, its own or in memory that both share.
-  Step Send(Message message, size_t bytes = 0, size_t carries = kUrgent) {
+  // gives the peer to work on, its own or in memory that both share. `last`:
+  // those after it go another way.
+  Step Send(Message message, size_t bytes = 0, size_t carries = kUrgent,
+            bool last = false) {
     absl::MutexLock lock(&mu_);
     if (closed_) return {};
     if (outgoing_.size() >= max_messages_ ||
@@ -52,7 +55,7 @@ class WriteQueue {
       CloseLocked(absl::ResourceExhaustedError(
           "the peer does not read: too much waits to be sent to it"));
     } else {
-      outgoing_.push_back({std::move(message), bytes, carries});
+      outgoing_.push_back({std::move(message), bytes, carries, last});
       bytes_ += bytes;
     }
     return NextLocked();
@@ -100,6 +103,7 @@ class WriteQueue {
     Message message;
     size_t bytes = 0;
     size_t carries = kUrgent;
+    bool last = false;
   };
 
   // So much may wait for what follows. A peer that gets more at once begins
@@ -125,14 +129,15 @@ class WriteQueue {
     if (!outgoing_.empty()) {
       writing_ = true;
       const Entry& next = outgoing_.front();
-      const bool more =
-          outgoing_.size() > 1 && next.carries < kMostGathered - gathered_;
+      const bool more = outgoing_.size() > 1 && !next.last &&
+                        next.carries < kMostGathered - gathered_;
       gathered_ = more ? gathered_ + next.carries : 0;
-      return {Step::Kind::kWrite, &next.message, absl::OkStatus(), more};
+      return {Step::Kind::kWrite, &next.message, absl::OkStatus(), more,
+              next.last};
     }
     if (!closed_) return {};
     finished_ = true;
-    return {Step::Kind::kFinish, nullptr, status_};
+    return {Step::Kind::kFinish, nullptr, status_, false, false};
   }
 
   const size_t max_messages_;

@@ -137,6 +137,12 @@ class ParameterStream
       case v1::Frame::kPullTaken:
         Taken(header.pull_taken());
         return absl::OkStatus();
+      case v1::Frame::kBySocket:
+        if (!bypassed()) {
+          return absl::InvalidArgumentError("no socket was handed over");
+        }
+        ReadBypass();
+        return absl::OkStatus();
       case v1::Frame::kSetBlock:
         PACELINE_RETURN_IF_ERROR(TakeOut(frame));
         return Set(*job, header.set_block(), frame.payload);
@@ -191,6 +197,7 @@ class ParameterStream
     invitation_ = invitation.token;
     v1::Frame offer;
     offer.mutable_lane_offer()->set_weights(shares);
+    offer.mutable_lane_offer()->set_socket(true);
     offer.mutable_lane_offer()->set_address(std::move(invitation.address));
     offer.mutable_lane_offer()->set_token(std::move(invitation.token));
     Send(EncodeFrame(offer));
@@ -200,11 +207,14 @@ class ParameterStream
   void LaneOpened(std::shared_ptr<MemoryLane> lane) {
     v1::Frame opened;
     opened.mutable_lane_open()->set_references(lane->has_theirs());
+    opened.mutable_lane_open()->set_socket(lane->has_socket());
+    MessageSocket::Parts socket = lane->TakeSocket();
     {
       absl::MutexLock lock(&mu_);
       lane_ = std::move(lane);
     }
-    Send(EncodeFrame(opened));
+    if (!socket.valid()) return Send(EncodeFrame(opened));
+    Bypass(std::move(socket), EncodeFrame(opened));
   }
 
   // Copies a payload that lies in the lane: a gradient that could change after
@@ -475,12 +485,18 @@ class ParameterStream
   // who converts must not be a thread that others wait for. The lock is held
   // while they are queued, so that the end stays behind the blocks.
   void SendAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    // What goes by a socket does not wait, but who makes copies must not do
+    // that for long.
+    size_t copies = 0;
     while (answer_.has_value() &&
            queued() <
                (answer_->references ? kReferencesAhead : kAnswersAhead)) {
       if (closing()) {
         answer_.reset();
         return;
+      }
+      if (bypassed() && !answer_->references && copies++ == kAnswersAhead) {
+        return SendMoreSoon();
       }
       // Small blocks that are early wait for each other.
       if (!answer_->end.has_value() &&

@@ -207,12 +207,7 @@ absl::Status ParameterLink::TakeFrame(uint32_t index,
     if (lane_ == nullptr) {
       return absl::InvalidArgumentError("no shared memory was handed over");
     }
-    absl::MutexLock lock(&mu_);
-    if (frame.header.lane_open().references()) {
-      lane_->ReferTo(options_.gradients);
-    }
-    lending_ = lane_;
-    return absl::OkStatus();
+    return Opened(frame.header.lane_open());
   }
   const absl::Status taken =
       TakeReceivedFrame(*state_, server_, frame, lane_.get());
@@ -227,7 +222,7 @@ absl::Status ParameterLink::TakeUp(const v1::LaneOffer& offer) {
   }
   absl::StatusOr<std::unique_ptr<MemoryLane>> lane =
       HandOverLane({offer.address(), offer.token()}, options_.bytes,
-                   options_.gradients.get(), offer.weights());
+                   options_.gradients.get(), offer.weights(), offer.socket());
   if (!lane.ok()) {
     // Between two containers of one machine, say.
     LogInfo("shares no memory with a server of this machine",
@@ -235,6 +230,22 @@ absl::Status ParameterLink::TakeUp(const v1::LaneOffer& offer) {
     return absl::OkStatus();
   }
   lane_ = *std::move(lane);
+  return absl::OkStatus();
+}
+
+absl::Status ParameterLink::Opened(const v1::LaneOpen& opened) {
+  absl::MutexLock lock(&mu_);
+  if (opened.references()) lane_->ReferTo(options_.gradients);
+  lending_ = lane_;
+  if (!opened.socket()) return absl::OkStatus();
+  if (!lane_->has_socket()) {
+    return absl::InvalidArgumentError("no socket was handed over");
+  }
+  v1::Frame last;
+  last.mutable_by_socket();
+  if (!streams_.empty()) {
+    streams_.front()->Bypass(lane_->TakeSocket(), EncodeFrame(last));
+  }
   return absl::OkStatus();
 }
 

@@ -176,6 +176,7 @@ class ParameterLink {
   absl::Status TakeFrame(uint32_t index, const ReceivedFrame& frame)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TakeUp(const v1::LaneOffer& offer);
+  absl::Status Opened(const v1::LaneOpen& opened) ABSL_LOCKS_EXCLUDED(mu_);
   void Repeat(Exchange kind, uint64_t open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The pull's weights have been read where they lay.
   void TellRead(const v1::Frame& end) ABSL_LOCKS_EXCLUDED(mu_);

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "common/check.h"
+#include "common/rpc/frame_codec.h"
 
 namespace paceline {
 namespace {
@@ -15,6 +16,16 @@ namespace {
 constexpr size_t kMaxQueued = 100'000;
 
 absl::Status Broken() { return absl::UnavailableError("cut by the test"); }
+
+// What goes by a socket would pass the relay by. Payloads may: their frames are
+// cut all the same.
+void TakeOutSocket(grpc::ByteBuffer& message) {
+  const auto frame = DecodeFrame(message);
+  if (!frame.ok() || !frame->header.lane_offer().socket()) return;
+  v1::Frame without = frame->header;
+  without.mutable_lane_offer()->set_socket(false);
+  message = EncodeFrame(without);
+}
 
 }  // namespace
 
@@ -27,6 +38,7 @@ class FrameRelay::Worker : public ServerStream<Buffer, Buffer> {
 
   // A frame of the server's.
   void Answered(Buffer& frame) {
+    TakeOutSocket(frame);
     const Fate fate = relay_->Next();
     if (fate == Fate::kPass || fate == Fate::kLast) Send(frame);
     if (fate == Fate::kPass) return;

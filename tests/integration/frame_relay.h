@@ -20,7 +20,8 @@
 namespace paceline {
 
 // Stands between workers and one parameter server, forwards frame after frame,
-// and breaks a stream at a frame that the test has chosen. Thread-safe.
+// and breaks a stream at a frame that the test has chosen. Those of one machine
+// share memory, and no socket. Thread-safe.
 class FrameRelay : public v1::Parameters::WithRawCallbackMethod_Exchange<
                        v1::Parameters::Service> {
  public:

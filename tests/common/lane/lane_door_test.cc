@@ -120,6 +120,33 @@ TEST_F(LaneDoorTest, NoMemoryComesBackWithoutAny) {
   EXPECT_FALSE((*mine)->has_theirs());
 }
 
+TEST_F(LaneDoorTest, ASocketComesWithTheLaneIfOneIsWanted) {
+  Lanes lanes;
+  const size_t before = OpenDescriptors();
+  const std::shared_ptr<SharedMemory> own = *SharedMemory::Create("test", 1000);
+  for (const auto& [memory, wanted] :
+       {std::pair{false, true}, {true, true}, {true, false}}) {
+    const auto mine = HandOverLane(door_->Invite(Into(lanes)), 1000,
+                                   memory ? own.get() : nullptr,
+                                   /*theirs=*/false, wanted);
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    const auto theirs = lanes.Take(kLong);
+    ASSERT_TRUE(theirs.ok()) << theirs.status();
+    EXPECT_EQ((*theirs)->has_theirs(), memory);
+    EXPECT_EQ((*mine)->has_socket(), wanted);
+    EXPECT_EQ((*theirs)->has_socket(), wanted);
+    if (!wanted) continue;
+    const UniqueFd here = (*mine)->TakeSocket().end;
+    const UniqueFd there = (*theirs)->TakeSocket().end;
+    EXPECT_FALSE((*mine)->has_socket());
+    ASSERT_EQ(write(here.get(), "hello", 5), 5);
+    char read_there[5];
+    ASSERT_EQ(read(there.get(), read_there, 5), 5);
+    EXPECT_EQ(memcmp(read_there, "hello", 5), 0);
+  }
+  EXPECT_EQ(AwaitDescriptors(before + 1), before + 1) << "the memory's";
+}
+
 TEST_F(LaneDoorTest, AnInvitationIsGoodForOneLane) {
   Lanes lanes;
   const LaneInvitation invitation = door_->Invite(Into(lanes));

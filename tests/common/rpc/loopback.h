@@ -32,6 +32,8 @@ class TestStream : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
   // What every stream of a server does, and what became of them all.
   struct Behaviour {
     std::function<absl::Status(TestStream&, const grpc::ByteBuffer&)> received;
+    std::function<bool()> may_read;         // Empty: always.
+    std::function<void(TestStream&)> sent;  // OnSent().
     size_t max_queued = 100'000;
     std::atomic<int> ended = 0;
     std::atomic<int> destroyed = 0;
@@ -43,9 +45,19 @@ class TestStream : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
       : ServerStream(behaviour->max_queued), behaviour_(behaviour) {}
   ~TestStream() override { ++behaviour_->destroyed; }
 
+  using ServerStream::Bypass;
+  using ServerStream::bypassed;
   using ServerStream::queued;
+  using ServerStream::ReadBypass;
+  using ServerStream::ReadOn;
 
  protected:
+  void OnSent() override {
+    if (behaviour_->sent) behaviour_->sent(*this);
+  }
+  bool MayRead() override {
+    return !behaviour_->may_read || behaviour_->may_read();
+  }
   absl::Status OnMessage(grpc::ByteBuffer& message) override;
   void OnDisconnected() override { ++behaviour_->ended; }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "common/clock.h"
 #include "common/lane/lane_door.h"
 #include "common/rpc/channel.h"
+#include "common/unique_fd.h"
 #include "services/parameter_server/parameter_service.h"
 #include "tests/services/parameter_server/parameter_stream_testing.h"
 
@@ -37,6 +39,107 @@ TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
   EXPECT_EQ(two.Next().push_ack().iteration(), 1);
   EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{-3});
   EXPECT_EQ(ValuesNow(**server.shard.Job(2)), std::vector<float>{-5});
+}
+
+// As another language would use it: a length and a frame.
+class Socket {
+ public:
+  explicit Socket(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  void Send(const v1::Frame& frame) {
+    const std::string body = frame.SerializeAsString();
+    const auto length = static_cast<uint32_t>(body.size());
+    const std::string bytes =
+        std::string(reinterpret_cast<const char*>(&length), sizeof(length)) +
+        body;
+    ASSERT_TRUE(WriteAll(fd_.get(), bytes));
+  }
+  v1::Frame Next() {
+    uint32_t length = 0;
+    Read(reinterpret_cast<char*>(&length), sizeof(length));
+    std::string body(length, '\0');
+    Read(body.data(), body.size());
+    v1::Frame frame;
+    EXPECT_TRUE(frame.ParseFromString(body));
+    return frame;
+  }
+
+ private:
+  void Read(char* to, size_t bytes) {
+    while (bytes > 0) {
+      const ssize_t n = read(fd_.get(), to, bytes);
+      ASSERT_GT(n, 0);
+      to += n;
+      bytes -= static_cast<size_t>(n);
+    }
+  }
+
+  const UniqueFd fd_;
+};
+
+v1::Frame BySocketFrame() {
+  v1::Frame frame;
+  frame.mutable_by_socket();
+  return frame;
+}
+
+TEST(ParameterStreamTest, MessagesGoByTheSocketOfAWorkerOfThisMachine) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1, nullptr, /*socket=*/true);
+  Socket socket(lane->TakeSocket().end);
+  // Its own still come by gRPC, until it says so.
+  client.Push(1, 3);
+  EXPECT_EQ(socket.Next().push_ack().iteration(), 1);
+  client.Push(2, 3);
+  client.Write(BySocketFrame());
+  EXPECT_EQ(socket.Next().push_ack().iteration(), 2);
+  for (int64_t iteration = 3; iteration <= 100; ++iteration) {
+    v1::Frame push = Client::PushFrame(iteration, 10);
+    const std::vector<float> gradient(kTestBlockSize, 3);
+    push.set_payload(std::string(BytesOf(gradient)));
+    socket.Send(push);
+    EXPECT_EQ(socket.Next().push_ack().iteration(), iteration);
+  }
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-300});
+  v1::Frame pull;
+  pull.mutable_pull()->set_request(7);
+  pull.mutable_pull()->set_format(v1::BF16);
+  socket.Send(pull);
+  const v1::Frame pulled = socket.Next();
+  EXPECT_EQ(pulled.pulled_block().request(), 7u);
+  ASSERT_EQ(pulled.more_size(), 1);
+  EXPECT_TRUE(pulled.more(0).has_pull_end());
+  // The status comes by gRPC, as ever.
+  v1::Frame wrong = Client::PushFrame(101, 77);
+  socket.Send(wrong);
+  EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(ParameterStreamTest, WhoSaysThatItHasASocketMustHaveOne) {
+  Serving server;
+  server.Host(SmallConfig(1));
+  for (const bool lane : {false, true}) {
+    Client client(server, lane ? 78 : 77);
+    if (lane) {
+      client.HelloWithLane(1);
+    } else {
+      client.Hello(1);
+    }
+    client.Write(BySocketFrame());
+    EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+TEST(ParameterStreamTest, NothingComesByGrpcAfterTheLastMessage) {
+  Serving server;
+  server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1, nullptr, /*socket=*/true);
+  client.Write(BySocketFrame());
+  client.Push(1, 3);
+  EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(ParameterStreamTest, PayloadsGoThroughTheMemoryOfAWorkerOfThisMachine) {

@@ -92,18 +92,21 @@ class Client {
   }
   // As a worker of the server's machine.
   std::unique_ptr<MemoryLane> HelloWithLane(
-      uint64_t run, const std::shared_ptr<SharedMemory>& gradients = nullptr) {
+      uint64_t run, const std::shared_ptr<SharedMemory>& gradients = nullptr,
+      bool socket = false) {
     Hello(run, HostKey());
     const v1::Frame offer = Next();
     EXPECT_TRUE(offer.has_lane_offer()) << offer.DebugString();
-    auto lane =
-        HandOverLane({offer.lane_offer().address(), offer.lane_offer().token()},
-                     1000, gradients.get(), offer.lane_offer().weights());
+    EXPECT_TRUE(offer.lane_offer().socket());
+    auto lane = HandOverLane(
+        {offer.lane_offer().address(), offer.lane_offer().token()}, 1000,
+        gradients.get(), offer.lane_offer().weights(), socket);
     EXPECT_TRUE(lane.ok()) << lane.status();
     EXPECT_TRUE((*lane)->has_theirs()) << "the weights";
     const v1::Frame opened = Next();
     EXPECT_TRUE(opened.has_lane_open()) << opened.DebugString();
     EXPECT_EQ(opened.lane_open().references(), gradients != nullptr);
+    EXPECT_EQ(opened.lane_open().socket(), socket);
     (*lane)->ReferTo(gradients);
     return *std::move(lane);
   }
