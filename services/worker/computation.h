@@ -30,6 +30,9 @@ struct StepOrder {
   // the others on its cores go first. Their pushes would else wait for a tick
   // of the kernel's.
   bool gives_way = false;
+  // Of OrderEarly(): there is no grant yet, only what it will probably be. What
+  // that reserves comes with Order(), and weights may come before.
+  bool foretold = false;
 };
 
 // What came of a step, or of the part of it that was computed.
@@ -39,6 +42,8 @@ struct StepOutcome {
   bool finite = true;
   bool pushing = false;    // StepWatch has been told of every gradient.
   absl::Duration loading;  // Of the computation: it waited for data.
+  // What whoever computes says that the rest took. Zero: it says nothing.
+  absl::Duration computing;
 };
 
 // Who wants to know how a step comes on. Called in the thread of Compute().
@@ -85,12 +90,15 @@ class Computation {
   // Drop(). INVALID_ARGUMENT if the samples do not lie in the data.
   virtual absl::Status Order(const v1::Grant& grant,
                              const StepOrder& order) = 0;
-  // Order() is about to be called with the same. Called by another thread,
-  // while the computation's own waits for nothing else: what can be done
-  // without waiting may be done here, so that the own one need not wake up for
-  // it.
-  virtual void OrderEarly(const v1::Grant& /*grant*/,
-                          const StepOrder& /*order*/) {}
+  // Order() is about to be called with the same; of one that is foretold, or
+  // Drop(). Called by another thread, while the computation's own waits for
+  // nothing else: what can be done without waiting may be done here, so that
+  // the own one need not wake up for it. False: nothing was done, and no
+  // weights may come before Order().
+  virtual bool OrderEarly(const v1::Grant& /*grant*/,
+                          const StepOrder& /*order*/) {
+    return false;
+  }
   // Whether ParameterArrived() is of use.
   virtual bool takes_parameters_singly() const = 0;
   // A tensor's weights are there, while others are not. Called by the threads

@@ -30,6 +30,7 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const BlockPlace& place) {
 
 uint64_t ExchangeState::BeginPull(bool whole, bool ahead) {
   absl::MutexLock lock(&mu_);
+  EndDelivery();
   ++request_;
   if (pulls_ended_.ok()) open_.Begin(&OpenAtServer::pull, request_);
   pull_ = OpenPull();
@@ -47,19 +48,25 @@ void ExchangeState::AskInParts(size_t server, uint64_t request,
   open_.AskInParts(server, request, parts);
 }
 
-absl::StatusOr<PullResult> ExchangeState::AwaitPull(
-    absl::Duration silence, const std::function<void(size_t)>& on_tensor) {
+void ExchangeState::DeliverPull(OnTensor on_tensor) {
   absl::MutexLock lock(&mu_);
-  on_tensor_ = on_tensor != nullptr ? &on_tensor : nullptr;
-  TakeEarly();
-  TellArrived();
+  Deliver(std::move(on_tensor));
+}
+
+void ExchangeState::DropPull() {
+  absl::MutexLock lock(&mu_);
+  EndDelivery();
+  ++request_;
+  open_.EndAll(&OpenAtServer::pull);
+}
+
+absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration silence,
+                                                    OnTensor on_tensor) {
+  absl::MutexLock lock(&mu_);
+  Deliver(std::move(on_tensor));
   const absl::Status waited =
       Await(&OpenAtServer::pull, "the weights", silence);
-  on_tensor_ = nullptr;
-  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return !telling_arrived_;
-  };
-  mu_.Await(absl::Condition(&told));
+  EndDelivery();
   // What still comes of it is late.
   ++request_;
   open_.EndAll(&OpenAtServer::pull);
@@ -76,14 +83,22 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
 void ExchangeState::TellArrived() {
   if (telling_arrived_) return;  // Who tells already goes on with these.
   telling_arrived_ = true;
-  while (on_tensor_ != nullptr && !pull_.arrived.empty()) {
-    const std::function<void(size_t)>& on_tensor = *on_tensor_;
+  while (pull_.on_tensor != nullptr && !pull_.arrived.empty()) {
     const std::vector<size_t> arrived = std::exchange(pull_.arrived, {});
+    const std::shared_ptr<const OnTensor> on_tensor = pull_.on_tensor;
     mu_.Unlock();
-    for (const size_t tensor : arrived) on_tensor(tensor);
+    for (const size_t tensor : arrived) (*on_tensor)(tensor);
     mu_.Lock();
   }
   telling_arrived_ = false;
+}
+
+void ExchangeState::EndDelivery() {
+  pull_.on_tensor = nullptr;
+  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !telling_arrived_;
+  };
+  mu_.Await(absl::Condition(&told));
 }
 
 void ExchangeState::BeginPush(int64_t iteration) {
@@ -93,11 +108,14 @@ void ExchangeState::BeginPush(int64_t iteration) {
   square_ = 0;
 }
 
-absl::StatusOr<TakenPush> ExchangeState::AwaitPush(
-    absl::Duration silence, std::function<void(const TakenPush&)> on_taken) {
+void ExchangeState::WhenTaken(std::function<void(const TakenPush&)> on_taken) {
   absl::MutexLock lock(&mu_);
   on_taken_ = std::move(on_taken);
   TellTaken();
+}
+
+absl::StatusOr<TakenPush> ExchangeState::AwaitPush(absl::Duration silence) {
+  absl::MutexLock lock(&mu_);
   const absl::Status waited =
       Await(&OpenAtServer::push, "the acknowledgement of a push", silence);
   on_taken_ = nullptr;
@@ -228,16 +246,24 @@ absl::Status ExchangeState::NotCopied(uint64_t request, uint32_t block,
       absl::StrCat("block ", block, " was withdrawn while it was read"));
 }
 
-void ExchangeState::TakeEarly() {
+void ExchangeState::Deliver(OnTensor on_tensor) {
+  if (pull_.delivered) return;
+  pull_.delivered = true;
+  if (on_tensor != nullptr) {
+    pull_.on_tensor = std::make_shared<const OnTensor>(std::move(on_tensor));
+  }
   pull_.ahead = false;
   const std::vector<OpenPull::Early> early = std::exchange(pull_.early, {});
-  if (early.empty()) return;
+  // The wait may begin meanwhile, and must not end.
+  telling_arrived_ = true;
   mu_.Unlock();
   for (const OpenPull::Early& block : early) {
     std::ranges::copy(block.values, block.place.begin());
   }
   mu_.Lock();
+  telling_arrived_ = false;
   for (const OpenPull::Early& block : early) pull_.Copied(block.tensor);
+  TellArrived();
 }
 
 void ExchangeState::PullEnded(size_t server, uint64_t request,

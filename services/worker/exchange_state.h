@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,8 @@ struct TakenPush {
 // Thread-safe.
 //
 // A pull may begin ahead of the wait for it, while nobody knows yet whether its
-// weights will be wanted. What comes before the wait is laid aside: until then
-// the arrays keep what they hold.
+// weights will be wanted. What comes before it is delivered, or waited for, is
+// laid aside: until then the arrays keep what they hold.
 //
 // A wait ends on silence, not after a time in all: how long a model takes is up
 // to its size and the links, and nobody would come to an end that another limit
@@ -70,21 +71,22 @@ class ExchangeState {
   // AwaitPull calls on_tensor with each tensor as soon as all its blocks have
   // arrived, while others have not: in the thread that heard the last of them,
   // one call at a time, and none once AwaitPull has returned. `whole`: with the
-  // blocks that are not pushed, which never change. `ahead`: AwaitPull may
-  // follow later, or never.
+  // blocks that are not pushed, which never change. `ahead`: it may be dropped.
   uint64_t BeginPull(bool whole = true, bool ahead = false);
+  // From now on as if AwaitPull was called with that, which goes on with it. By
+  // any thread, but not beside the worker's own call.
+  void DeliverPull(OnTensor on_tensor);
+  void DropPull();  // Nobody is told of it any more.
   // As that of OpenExchanges; before the server is asked, or asked again.
   void AskInParts(size_t server, uint64_t request, uint32_t parts);
-  absl::StatusOr<PullResult> AwaitPull(
-      absl::Duration silence,
-      const std::function<void(size_t)>& on_tensor = nullptr);
-  // AwaitPush returns what the servers have said of it, and calls on_taken with
-  // that before, in the thread that heard it from the last server: whoever is
-  // told of the push need not wait until the caller has woken up.
+  absl::StatusOr<PullResult> AwaitPull(absl::Duration silence,
+                                       OnTensor on_tensor = nullptr);
+  // AwaitPush returns what the servers have said of it. Before that on_taken is
+  // called with it, where it was heard from the last server, or at once: so
+  // whoever is told need not wait until the worker's thread has woken up.
   void BeginPush(int64_t iteration);  // From 1.
-  absl::StatusOr<TakenPush> AwaitPush(
-      absl::Duration silence,
-      std::function<void(const TakenPush&)> on_taken = nullptr);
+  void WhenTaken(std::function<void(const TakenPush&)> on_taken);
+  absl::StatusOr<TakenPush> AwaitPush(absl::Duration silence);
   // The blocks that were refused of the push that was awaited last.
   std::vector<uint32_t> refused();
   uint64_t BeginSet();  // Its number.
@@ -139,19 +141,18 @@ class ExchangeState {
   absl::Status Silent(Kind kind, absl::string_view what, absl::Duration silence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   TakenPush Taken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Calls on_taken_ if there is one and no server is waited for. Unlocks
+  // Calls on_taken_, if there is one, once all have taken it. Unlocks
   // meanwhile.
   void TellTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Calls on_tensor_, if there is one, with what has arrived. Unlocks
-  // meanwhile.
+  // Calls on_tensor, if there is one, with what has arrived. Unlocks meanwhile.
   void TellArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A block of the open pull lies where it belongs, or did not stand.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
   void Torn(size_t server) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status NotCopied(uint64_t request, uint32_t block, size_t bytes);
-  // The pull is waited for from now on: brings what was laid aside to where it
-  // belongs. Unlocks meanwhile.
-  void TakeEarly() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Brings what was laid aside to where it belongs. Unlocks meanwhile.
+  void Deliver(OnTensor on_tensor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndDelivery() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
   absl::flat_hash_map<uint32_t, BlockPlace> places_;  // Constant once used.
@@ -165,8 +166,8 @@ class ExchangeState {
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   OpenPull pull_ ABSL_GUARDED_BY(mu_);
-  const std::function<void(size_t)>* on_tensor_ ABSL_GUARDED_BY(mu_) = nullptr;
-  bool telling_arrived_ ABSL_GUARDED_BY(mu_) = false;  // It is being called.
+  // Its on_tensor is being called, or what was laid aside is brought in place.
+  bool telling_arrived_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
   std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Blocks.

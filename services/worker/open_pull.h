@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -26,6 +28,9 @@ struct PullResult {
   absl::Duration parked;  // By the server that held it back the longest.
 };
 
+// Is told of a tensor all of whose weights have come.
+using OnTensor = std::function<void(size_t)>;
+
 // What an open pull still waits for, and what has come of it.
 // Thread-compatible.
 struct OpenPull {
@@ -41,10 +46,12 @@ struct OpenPull {
     if (--left_in[tensor] == 0) arrived.push_back(tensor);
   }
 
-  bool ahead = false;                     // Nobody waits for it yet.
-  absl::flat_hash_set<uint32_t> pending;  // Blocks that have not come.
-  absl::flat_hash_set<uint32_t> again;    // Had come, and may by a new stream.
-  std::vector<size_t> left_in;            // Blocks, by tensor.
+  bool ahead = false;                         // Nobody wants it yet.
+  bool delivered = false;                     // Somebody is told what comes,
+  std::shared_ptr<const OnTensor> on_tensor;  // unless this is null.
+  absl::flat_hash_set<uint32_t> pending;      // Blocks that have not come.
+  absl::flat_hash_set<uint32_t> again;  // Had come, and may by a new stream.
+  std::vector<size_t> left_in;          // Blocks, by tensor.
   std::vector<size_t> arrived;  // Complete tensors that nobody was told of.
   std::vector<Early> early;     // While it is ahead.
   PullResult result;

@@ -221,13 +221,6 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(
   return AwaitAhead(on_tensor);
 }
 
-void ParameterClient::PullAhead(int64_t closing) {
-  v1::Pull pull;
-  pull.set_closing(closing);
-  SendPull(std::move(pull),
-           state_.BeginPull(/*whole=*/!whole_, /*ahead=*/true));
-}
-
 void ParameterClient::SendPull(v1::Pull pull, uint64_t request) {
   pull.set_without_frozen(whole_);
   pull.set_request(request);
@@ -315,14 +308,25 @@ OutgoingFrame ParameterClient::PushOf(size_t tensor, const Piece& piece) {
 }
 
 absl::StatusOr<PushResult> ParameterClient::FinishPush(
-    const std::function<void(const PushResult&)>& taken) {
+    const std::function<void(const PushResult&)>& taken,
+    std::optional<int64_t> ahead) {
   const auto on_taken = [this, &taken](const TakenPush& of) {
     pushed_.blocks_refused = of.refused;
     pushed_.gradient_square = of.gradient_square;
     if (taken != nullptr) taken(pushed_);
   };
-  const absl::Status waited =
-      state_.AwaitPush(3 * options_.lease, on_taken).status();
+  uint64_t request = 0;
+  if (ahead.has_value()) {
+    request = state_.BeginPull(/*whole=*/!whole_, /*ahead=*/true);
+  }
+  // Before the weights can come, so that they are not laid aside.
+  state_.WhenTaken(on_taken);
+  if (ahead.has_value()) {
+    v1::Pull pull;
+    pull.set_closing(*ahead);
+    SendPull(std::move(pull), request);
+  }
+  const absl::Status waited = state_.AwaitPush(3 * options_.lease).status();
   if (!waited.ok()) {
     // The gradients may be written again, and a server may be at them still.
     for (const auto& link : links_) {

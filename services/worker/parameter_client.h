@@ -127,9 +127,15 @@ class ParameterClient {
       const std::function<void(size_t)>& on_tensor = nullptr);
   absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
 
-  // Asks for weights that may never be wanted. The arrays keep what they have
-  // until AwaitAhead(), which waits as Pull() does; or another pull begins.
-  void PullAhead(int64_t closing);
+  // Weights that FinishPush() has asked for and that may never be wanted. The
+  // arrays keep what they have until AwaitAhead(), which waits as Pull() does;
+  // or DeliverAhead(), from any thread, after which they hold some of the one
+  // and some of the other until AwaitAhead(); or another pull begins.
+  // DropAhead(): they were not wanted.
+  void DeliverAhead(std::function<void(size_t)> on_tensor) {
+    state_.DeliverPull(std::move(on_tensor));
+  }
+  void DropAhead() { state_.DropPull(); }
   absl::StatusOr<PullResult> AwaitAhead(
       const std::function<void(size_t)>& on_tensor = nullptr);
   // What was pulled last are the weights of a grant with that base.
@@ -137,14 +143,17 @@ class ParameterClient {
 
   // A push in three steps, so that tensors are on their way as soon as their
   // gradients are final. A gradient must stay as it is until FinishPush() has
-  // returned. `header` says all but block and format. `taken`: as on_taken in
-  // ExchangeState::AwaitPush().  REQUIRES: every tensor that has one is pushed
-  // once between the two; for the others PushTensors() does nothing.
+  // returned. `header` says all but block and format. `taken`: as
+  // ExchangeState::WhenTaken(). `ahead`: the weights after that closing are
+  // asked for behind the push, while nobody knows that it was taken.
+  // REQUIRES: every tensor that has one is pushed once between the two; for the
+  // others PushTensors() does nothing.
   void BeginPush(const v1::PushBlock& header);
   // Those of [first, end), the last first, as a backward pass goes.
   void PushTensors(size_t first, size_t end);
   absl::StatusOr<PushResult> FinishPush(
-      const std::function<void(const PushResult&)>& taken = nullptr);
+      const std::function<void(const PushResult&)>& taken = nullptr,
+      std::optional<int64_t> ahead = std::nullopt);
 
   // Ends the pull that is waited for, and all later ones. A push in hand still
   // finishes.

@@ -456,7 +456,9 @@ bool ParameterLink::Redial(const absl::Status& why) {
   } while (!AwaitChannels(Clock::Real().Now() + patience, /*once=*/true));
   options_.redialled();
   absl::MutexLock lock(&mu_);
-  // The old streams are gone: nobody writes the weights now.
+  // The old streams are gone: nobody writes the weights now, but for blocks of
+  // a pull ahead that were laid aside. Some may be of one update more than
+  // others, as in every pull that is cut off.
   if (std::exchange(fill_, false)) {
     if (state_->OpenAt(server_).torn) {
       state_->Broken(absl::UnavailableError(

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/micro_batches.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -29,10 +30,6 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
     if (plan.has_momentum()) header.set_momentum(plan.momentum());
   }
   return header;
-}
-
-SampleRange RangeOf(const v1::SampleRange& range) {
-  return {range.epoch(), range.begin(), range.end(), range.parts()};
 }
 
 bool Imitates(const PaceSpec& pace) {
@@ -94,13 +91,25 @@ absl::Status Trainer::Run(const v1::Grant& grant) {
   IterationSignals signals(&control_, grant.iteration());
   const absl::Status status = RunIteration(grant, signals);
   // The step in hand had its samples.
-  if (signals.TakeDropReserved()) computation_.DropReserved();
+  if (signals.TakeDropReserved()) DropReserved();
   return status;
+}
+
+void Trainer::DropReserved() {
+  DropAhead();
+  forecast_.DropReserved();
+  computation_.DropReserved();
 }
 
 absl::Status Trainer::RunIteration(const v1::Grant& grant,
                                    IterationSignals& signals) {
   const absl::Time granted = clock_.Now();
+  if (!forecast_.Take(grant)) asked_ahead_.reset();
+  if (begun_ahead_.has_value() && !GrantForecast::Fits(grant, *begun_ahead_)) {
+    DropAhead();
+  }
+  ahead_ = begun_ahead_.has_value();
+  begun_ahead_.reset();
   v1::PushDone report;
   report.set_iteration(grant.iteration());
   if (pushed_at_.has_value()) {
@@ -135,12 +144,13 @@ void Trainer::Report(v1::PushDone& report) {
 }
 
 void Trainer::OrderEarly(const v1::Grant& grant) {
+  if (begun_ahead_.has_value()) return;
   computation_.OrderEarly(grant, OrderOf(grant));
 }
 
 StepOrder Trainer::OrderOf(const v1::Grant& grant) const {
   StepOrder order;
-  order.range = RangeOf(grant.range());
+  order.range = FromWire(grant.range());
   order.micro_batch = MicroBatchLimit(
       task_.job().batch_size(), task_.job().micro_batch(), grant.micro_batch());
   order.asks = grant.plan().ask();
@@ -164,12 +174,7 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   // Compensation needs to know from which weights the gradient is.
   const bool keep = grant.plan().compensation() > 0;
   absl::Duration parked;
-  std::function<void(size_t)> on_tensor;
-  if (computation_.takes_parameters_singly()) {
-    on_tensor = [this](size_t tensor) {
-      computation_.ParameterArrived(tensor);
-    };
-  }
+  const std::function<void(size_t)> on_tensor = OnTensor();
   absl::StatusOr<PullResult> pulled;
   if (std::optional<PullResult> ahead = TakeAhead(grant, on_tensor)) {
     pulled = *ahead;
@@ -196,12 +201,40 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   return absl::OkStatus();
 }
 
+std::function<void(size_t)> Trainer::OnTensor() {
+  if (!computation_.takes_parameters_singly()) return nullptr;
+  return [this](size_t tensor) {
+    weights_at_ = clock_.Now();
+    computation_.ParameterArrived(tensor);
+  };
+}
+
+void Trainer::BeginAhead() {
+  // An imitated device begins with its grant, so that its pace is what it is.
+  if (!asked_ahead_.has_value() || imitating_) return;
+  const std::optional<v1::Grant> next = forecast_.Next();
+  if (!next.has_value()) return;
+  StepOrder order = OrderOf(*next);
+  order.foretold = true;
+  if (!computation_.OrderEarly(*next, order)) return;
+  begun_ahead_ = next;
+  parameters_.DeliverAhead(OnTensor());
+}
+
+void Trainer::DropAhead() {
+  if (!begun_ahead_.has_value()) return;
+  parameters_.DropAhead();
+  computation_.Drop();
+  begun_ahead_.reset();
+  asked_ahead_.reset();
+}
+
 std::optional<PullResult> Trainer::TakeAhead(
     const v1::Grant& grant, const std::function<void(size_t)>& on_tensor) {
-  const bool fits = forecast_.Take(grant.closing(), grant.base_version()) &&
-                    grant.plan().compensation() == 0;
   const std::optional<absl::Time> asked = std::exchange(asked_ahead_, {});
-  if (!fits || !asked.has_value()) return std::nullopt;
+  if (!asked.has_value() || grant.plan().compensation() > 0) {
+    return std::nullopt;
+  }
   const absl::Time granted = clock_.Now();
   absl::StatusOr<PullResult> pulled = parameters_.AwaitAhead(on_tensor);
   if (!pulled.ok()) return std::nullopt;
@@ -226,7 +259,19 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
   seconds.set_compute(
       seconds.compute() +
       absl::ToDoubleSeconds(clock_.Now() - began - outcome->loading));
+  if (std::exchange(ahead_, false)) CountAhead(*outcome, seconds);
   return outcome;
+}
+
+void Trainer::CountAhead(const StepOutcome& outcome,
+                         v1::PhaseSeconds& seconds) {
+  // A grant may be long in coming, to a step that was computed long ago.
+  const double computing = absl::ToDoubleSeconds(std::min(
+      outcome.computing, clock_.Now() - weights_at_ - outcome.loading));
+  const double before =
+      std::clamp(computing - seconds.compute(), 0.0, seconds.wait());
+  seconds.set_compute(seconds.compute() + before);
+  seconds.set_wait(seconds.wait() - before);
 }
 
 bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
@@ -240,7 +285,7 @@ bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
 absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
     const v1::Grant& grant, StepOutcome& outcome, IterationSignals& signals,
     v1::PushDone& report) {
-  uint32_t granted = RangeOf(grant.range()).size();
+  uint32_t granted = FromWire(grant.range()).size();
   int parts = 1;
   // What is not finite takes no place in a round.
   while (grant.plan().ask() && outcome.finite) {
@@ -256,12 +301,13 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
           grant.iteration(), " within ", absl::FormatDuration(patience)));
     }
     if (signals.plan().has_value()) return signals.plan();
-    const SampleRange more = RangeOf(*signals.TakeExtension());
+    const SampleRange more = FromWire(*signals.TakeExtension());
     // What was broken off is pushed as it is: the coordinator counts from the
     // front of all samples.
     if (outcome.samples == granted) {
       // Those of the extension may be among what was withdrawn for it.
       if (signals.TakeDropReserved()) computation_.DropReserved();
+      forecast_.DropReserved();
       PACELINE_RETURN_IF_ERROR(computation_.Extend(more));
       PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> extended,
                                 Compute(grant, signals, report, parts++));
@@ -292,15 +338,15 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
     report.mutable_seconds()->set_push(
         absl::ToDoubleSeconds(clock_.Now() - began));
     Report(report);
+    BeginAhead();
   };
-  PACELINE_RETURN_IF_ERROR(parameters_.FinishPush(taken).status());
-  // Behind the report, which the closing waits for.
-  if (const std::optional<int64_t> closing = forecast_.Next();
-      closing.has_value() && plan.kind_case() == v1::PushPlan::kRound) {
-    parameters_.PullAhead(*closing);
-    asked_ahead_ = clock_.Now();
+  std::optional<int64_t> ahead;
+  // A compensated gradient needs a pull of its own.
+  if (plan.kind_case() == v1::PushPlan::kRound && plan.compensation() == 0) {
+    ahead = forecast_.Closing();
   }
-  return absl::OkStatus();
+  if (ahead.has_value()) asked_ahead_ = clock_.Now();
+  return parameters_.FinishPush(taken, ahead).status();
 }
 
 void Trainer::PushTensors(size_t first, size_t end) {

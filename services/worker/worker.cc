@@ -338,7 +338,7 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
     absl::Status done;
     if (command.has_grant()) done = trainer.Run(command.grant());
     if (command.has_evaluate()) done = evaluator.Run(command.evaluate());
-    if (command.has_drop_reserved()) task.computation().DropReserved();
+    if (command.has_drop_reserved()) trainer.DropReserved();
     unacknowledged_ = trainer.unacknowledged();
     // When everything ends at once the servers may be gone before the
     // coordinator's word comes: its word counts. But `leaving` would say that

@@ -4,15 +4,17 @@
 // PushDone and the way to the next grant. With a backup, a second server has
 // the push before it is acknowledged; with a journal, the coordinator has
 // written the report down before it grants anything. With `ahead` the weights
-// are asked for behind the report, as a worker does where it foretells the
-// closing. Time of the processor is all threads'.
+// are asked for behind the push and taken as they come, as a worker does for a
+// program whose next grant it foretells. Time of the processor is all threads'.
 //
 // Of the parts, `grant_ms` is from the acknowledgement to the grant,
-// `weights_ms` from the grant to the weights, `push_ms` the rest.
+// `weights_ms` from the grant to the weights, `push_ms` the rest. `first_ms` is
+// from the end of a backward pass to the first weights of the next iteration.
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +24,8 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "services/worker/control_stream.h"
+#include "services/worker/grant_forecast.h"
 #include "services/worker/parameter_client.h"
-#include "services/worker/pull_forecast.h"
 #include "tests/integration/local_cluster.h"
 
 namespace paceline {
@@ -43,6 +45,7 @@ struct Times {
   std::vector<double> grant;
   std::vector<double> weights;
   std::vector<double> push;
+  std::vector<double> first;
 };
 
 double At(std::vector<double>& times, double share) {
@@ -96,11 +99,14 @@ class IdleWorker {
     const absl::Time granted = Clock::Real().Now();
     CHECK(command.has_grant());
     const v1::Grant& grant = command.grant();
-    const bool fits = forecast_.Take(grant.closing(), grant.base_version());
-    CHECK((fits && asked_ ? parameters_->AwaitAhead()
-                          : parameters_->Pull(grant.closing()))
+    const bool fits = forecast_.Take(grant);
+    if (!fits || !asked_) first_.reset();
+    CHECK((fits && asked_ ? parameters_->AwaitAhead(NoteFirst())
+                          : parameters_->Pull(grant.closing(), /*keep=*/false,
+                                              NoteFirst()))
               .ok());
     const absl::Time pulled = Clock::Real().Now();
+    times.first.push_back(absl::ToDoubleMilliseconds(*first_ - computed_));
     v1::PushBlock push;
     push.set_iteration(grant.iteration());
     push.set_samples(grant.range().end() - grant.range().begin());
@@ -110,6 +116,8 @@ class IdleWorker {
     } else {
       push.set_immediate_rate(grant.plan().immediate_rate());
     }
+    computed_ = Clock::Real().Now();
+    first_.reset();
     parameters_->BeginPush(push);
     parameters_->PushTensors(0, kTensors);
     const auto taken = [&](const PushResult&) {
@@ -117,11 +125,12 @@ class IdleWorker {
       done.mutable_push_done()->set_iteration(grant.iteration());
       done.mutable_push_done()->set_samples(push.samples());
       control_.Send(std::move(done));
+      if (asked_) parameters_->DeliverAhead(NoteFirst());
     };
-    CHECK(parameters_->FinishPush(taken).ok());
-    const std::optional<int64_t> next = forecast_.Next();
-    asked_ = ahead_ && next.has_value();
-    if (asked_) parameters_->PullAhead(*next);
+    const std::optional<int64_t> next =
+        ahead_ ? forecast_.Closing() : std::nullopt;
+    asked_ = next.has_value();
+    CHECK(parameters_->FinishPush(taken, next).ok());
     const absl::Time pushed = Clock::Real().Now();
     times.grant.push_back(absl::ToDoubleMilliseconds(granted - began));
     times.weights.push_back(absl::ToDoubleMilliseconds(pulled - granted));
@@ -135,6 +144,11 @@ class IdleWorker {
     hello.set_name("w0");
     return hello;
   }
+  std::function<void(size_t)> NoteFirst() {
+    return [this](size_t) {
+      if (!first_.has_value()) first_ = Clock::Real().Now();
+    };
+  }
   v1::WorkerCommand Next() {
     auto command = control_.Next(absl::Seconds(30));
     CHECK(command.ok());
@@ -145,8 +159,10 @@ class IdleWorker {
   ControlStream control_;
   std::shared_ptr<Arrays> arrays_ = std::make_shared<Arrays>();
   std::unique_ptr<ParameterClient> parameters_;
-  PullForecast forecast_;
+  GrantForecast forecast_;
   bool asked_ = false;
+  absl::Time computed_ = Clock::Real().Now();
+  std::optional<absl::Time> first_;  // Of the weights of the next iteration.
 };
 
 void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
@@ -175,6 +191,8 @@ void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
   state.counters["grant_ms"] = At(times.grant, 0.5);
   state.counters["weights_ms"] = At(times.weights, 0.5);
   state.counters["push_ms"] = At(times.push, 0.5);
+  state.counters["first_ms"] = At(times.first, 0.5);
+  state.counters["first_p99_ms"] = At(times.first, 0.99);
 }
 BENCHMARK_CAPTURE(BM_IterationOverhead, asp, "asp")
     ->ArgNames({"replicas", "journal", "ahead"})

@@ -54,6 +54,10 @@ std::vector<std::string> FuzzSeeds() {
                 "push_ack { iteration: 3 } more { set_done {} } more { "
                 "pulled_block { request: 1 block: 0 format: FP32 } payload: "
                 "'0123456789abcdef' }"),
+          // A pull ahead, delivered.
+          Frame(129, "pulled_block { request: 2 block: 0 format: FP32 }",
+                std::string(16, 'x')) +
+              Frame(64, "pull_end { request: 2 }"),
           Frame(0, "hello {}")};
 }
 
@@ -70,7 +74,19 @@ void FuzzOne(absl::string_view input) {
   state.BeginSet();
   FuzzInput fuzz(input);
   while (!fuzz.empty()) {
-    const uint8_t server = fuzz.Byte() % 3;
+    const uint8_t what = fuzz.Byte();
+    const uint8_t server = what % 3;
+    switch (what / 64) {
+      case 1:
+        state.DeliverPull([](size_t) {});
+        break;
+      case 2:
+        state.BeginPull(/*whole=*/true, /*ahead=*/true);
+        break;
+      case 3:
+        state.DropPull();
+        break;
+    }
     // One of the streams has shared memory.
     const absl::Status status =
         Receive(state, server, fuzz.Text(), server == 1 ? lane.get() : nullptr);

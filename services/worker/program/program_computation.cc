@@ -25,7 +25,8 @@ constexpr absl::Duration kAttachTimeout = absl::Hours(1);
 constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
 
 // The program hears of weights in about sixteen pieces, each of which is worth
-// a message. Only the first one may be small: with it the forward pass begins.
+// a message. Only the first one may be small, with which the forward pass
+// begins, and the last.
 constexpr uint64_t kPieces = 16;
 constexpr uint64_t kLeastPiece = uint64_t{32} << 10;
 constexpr uint64_t kMostPiece = uint64_t{256} << 10;
@@ -51,6 +52,19 @@ absl::Status CheckOptimizer(const ProgramAttach& attach,
 absl::StatusOr<int64_t> IterationOf(const absl::StatusOr<ProgramDone>& done) {
   if (!done.ok()) return done.status();
   return done->iteration;
+}
+
+std::vector<SampleRange> ReservedBy(const v1::Grant& grant) {
+  std::vector<SampleRange> reserved;
+  for (const v1::SampleRange& range : grant.reserved()) {
+    reserved.push_back(FromWire(range));
+  }
+  return reserved;
+}
+
+absl::Duration ToDuration(uint64_t nanoseconds) {
+  return absl::Nanoseconds(static_cast<int64_t>(
+      std::min<uint64_t>(nanoseconds, std::numeric_limits<int64_t>::max())));
 }
 
 bool OfPatience(const absl::Status& status) {
@@ -190,35 +204,40 @@ absl::Status ProgramComputation::Begin(bool initialize) {
 absl::Status ProgramComputation::Order(const v1::Grant& grant,
                                        const StepOrder& order) {
   if (std::exchange(ordered_early_, std::nullopt) == grant.iteration()) {
+    if (foretold_) {
+      reserved_ = ReservedBy(grant);
+      return absl::OkStatus();
+    }
     PACELINE_RETURN_IF_ERROR(telling_);
     return Send("");  // What was left.
   }
   PACELINE_RETURN_IF_ERROR(AwaitAbandoned());
+  foretold_ = false;
   return BeginStep(grant, order,
                    [this](absl::string_view frame) { return Send(frame); });
 }
 
-void ProgramComputation::OrderEarly(const v1::Grant& grant,
+bool ProgramComputation::OrderEarly(const v1::Grant& grant,
                                     const StepOrder& order) {
-  if (abandoned_.has_value() || step_.has_value() || !broken().ok()) return;
-  if (life_.gone()) return;  // Before the step.
+  if (abandoned_.has_value() || step_.has_value() || !broken().ok()) {
+    return false;
+  }
+  if (life_.gone()) return false;  // Before the step.
   std::string frames;
   telling_ = BeginStep(grant, order, [&frames](absl::string_view frame) {
     frames.append(frame.data(), frame.size());
     return absl::OkStatus();
   });
+  if (order.foretold && !telling_.ok()) return false;
   life_.SendAtOnce(frames);
   ordered_early_ = grant.iteration();
+  foretold_ = order.foretold;
+  return true;
 }
 
 absl::Status ProgramComputation::BeginStep(const v1::Grant& grant,
                                            const StepOrder& order,
                                            SendFrame send) {
-  std::vector<SampleRange> reserved;
-  for (const v1::SampleRange& range : grant.reserved()) {
-    reserved.push_back(
-        {range.epoch(), range.begin(), range.end(), range.parts()});
-  }
   order_ = {.iteration = grant.iteration(),
             .micro_batch = order.micro_batch,
             .flags = order.overlaps ? ProgramStep::kOverlap : 0,
@@ -226,7 +245,8 @@ absl::Status ProgramComputation::BeginStep(const v1::Grant& grant,
             .version = grant.base_version()};
   sums_->Clear();
   loss_sum_ = 0;
-  PACELINE_RETURN_IF_ERROR(SendStep(order_, order.range, reserved, send));
+  PACELINE_RETURN_IF_ERROR(
+      SendStep(order_, order.range, ReservedBy(grant), send));
   arrived_.assign(attach_.tensors.size(), false);
   for (size_t i = 0; pulled_ && i < arrived_.size(); ++i) {
     arrived_[i] = !attach_.tensors[i].pushed();
@@ -282,6 +302,17 @@ absl::Status ProgramComputation::SendLots(const SampleLots::Notice& notice,
   return absl::OkStatus();
 }
 
+absl::Status ProgramComputation::SendReserved() {
+  const std::vector<SampleRange> reserved = std::exchange(reserved_, {});
+  if (lots_.has_value()) {
+    PACELINE_ASSIGN_OR_RETURN(const SampleLots::Notice notice,
+                              lots_->Reserve(reserved));
+    PACELINE_RETURN_IF_ERROR(SendLots(
+        notice, [this](absl::string_view frame) { return Send(frame); }));
+  }
+  return Send("");  // What was left.
+}
+
 void ProgramComputation::ParameterArrived(size_t tensor) {
   arrived_[tensor] = true;
   size_t end = told_;
@@ -292,7 +323,15 @@ void ProgramComputation::ParameterArrived(size_t tensor) {
                               ? 1
                               : std::clamp(arenas_->weights_bytes() / kPieces,
                                            kLeastPiece, kMostPiece);
-  if (bytes < enough || !telling_.ok()) return;
+  if (end < arrived_.size() && bytes < enough) return;
+  if (foretold_) {
+    // Nobody would end a wait for the program: there is no grant, or it may be
+    // another. The rest leaves with ParametersChanged().
+    life_.SendAtOnce(WeightsFrame(RunUntil(end)));
+    told_ = end;
+    return;
+  }
+  if (!telling_.ok()) return;
   telling_ = life_.Tell(WeightsFrame(RunUntil(end)), {.stopped = stopped_});
   if (telling_.ok()) told_ = end;
 }
@@ -303,7 +342,8 @@ absl::Status ProgramComputation::ParametersChanged() {
   if (!step_.has_value()) return absl::OkStatus();
   // Of a program that has gone, sending says how.
   if (OfPatience(telling_)) return telling_;
-  return SendWeights(attach_.tensors.size());
+  PACELINE_RETURN_IF_ERROR(SendWeights(attach_.tensors.size()));
+  return foretold_ ? SendReserved() : absl::OkStatus();
 }
 
 TensorRun ProgramComputation::RunUntil(size_t end) const {
@@ -413,8 +453,8 @@ absl::StatusOr<StepOutcome> ProgramComputation::OutcomeOf(
   outcome.pushing = step_->pushing();
   outcome.samples = done.samples;
   outcome.loss = done.loss_sum / done.samples;
-  outcome.loading = absl::Nanoseconds(static_cast<int64_t>(
-      std::min<uint64_t>(done.load_ns, std::numeric_limits<int64_t>::max())));
+  outcome.loading = ToDuration(done.load_ns);
+  outcome.computing = ToDuration(done.compute_ns);
   if (outcome.pushing) {
     if (step_->ready_left > 0 || done.samples != step_->samples) {
       return Refuse(absl::InvalidArgumentError(absl::StrCat(
@@ -436,12 +476,14 @@ void ProgramComputation::Drop() {
   if (!step_.has_value()) return;
   const int64_t iteration = step_->iteration;
   step_.reset();
+  ordered_early_.reset();
   if (!broken().ok()) return;
   // Its answer is waited for before the next step: until then the coordinator
   // can go on. What goes wrong here is seen there.
   if (Send(IterationFrame(FrameKind::kAbandon, iteration)).ok()) {
     abandoned_ = iteration;
   }
+  if (foretold_) SendReserved().IgnoreError();
 }
 
 absl::Status ProgramComputation::AwaitAbandoned() {

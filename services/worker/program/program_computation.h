@@ -42,7 +42,7 @@ class ProgramComputation final : public Computation {
   TensorArrays Arrays() override;
   absl::Status Begin(bool initialize) override;
   absl::Status Order(const v1::Grant& grant, const StepOrder& order) override;
-  void OrderEarly(const v1::Grant& grant, const StepOrder& order) override;
+  bool OrderEarly(const v1::Grant& grant, const StepOrder& order) override;
   bool takes_parameters_singly() const override { return true; }
   void ParameterArrived(size_t tensor) override;
   absl::Status ParametersChanged() override;
@@ -97,6 +97,8 @@ class ProgramComputation final : public Computation {
   absl::Status SendStep(ProgramStep like, const SampleRange& range,
                         absl::Span<const SampleRange> reserved, SendFrame send);
   absl::Status SendLots(const SampleLots::Notice& notice, SendFrame send);
+  // What the grant of a step that was foretold has reserved.
+  absl::Status SendReserved();
   // What the program has not been told of, up to `end`.
   TensorRun RunUntil(size_t end) const;
   absl::Status SendWeights(size_t end);
@@ -139,6 +141,9 @@ class ProgramComputation final : public Computation {
   // What came of telling it, whoever did that.
   absl::Status telling_;
   std::optional<int64_t> ordered_early_;  // The iteration; Order() is to come.
+  bool foretold_ = false;  // The step in hand, when it was ordered.
+  // By its grant, and not told: others tell of weights until all are there.
+  std::vector<SampleRange> reserved_;
 };
 
 }  // namespace paceline

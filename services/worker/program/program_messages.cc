@@ -372,8 +372,8 @@ absl::StatusOr<ProgramDone> ParseDone(absl::string_view body) {
   done.loss_sum = numbers.Next<double>();
   done.samples = numbers.Next<uint32_t>();
   done.flags = numbers.Next<uint32_t>();
-  // Behind it: `compute_ns`, which the agent knows better.
   done.load_ns = numbers.Next<uint64_t>();
+  done.compute_ns = numbers.Next<uint64_t>();
   return done;
 }
 

@@ -123,6 +123,7 @@ struct ProgramDone {
   uint32_t samples = 0;
   uint32_t flags = 0;
   uint64_t load_ns = 0;
+  uint64_t compute_ns = 0;
 };
 absl::StatusOr<ProgramDone> ParseDone(absl::string_view body);
 

@@ -11,26 +11,32 @@ namespace paceline {
 absl::StatusOr<SampleLots::Notice> SampleLots::Step(
     const SampleRange& step, absl::Span<const SampleRange> reserved) {
   PACELINE_RETURN_IF_ERROR(Check(step));
-  for (const SampleRange& range : reserved) {
-    PACELINE_RETURN_IF_ERROR(Check(range));
-  }
   Notice notice;
-  const bool from_front =
-      !known_.empty() && known_.front().epoch == step.epoch &&
-      known_.front().begin == step.begin && step.end <= known_.front().end;
-  if (from_front) {
+  const SampleRange front = known_.empty() ? SampleRange{} : known_.front();
+  const bool same_epoch = front.size() > 0 && front.epoch == step.epoch;
+  if (same_epoch && front.begin == step.begin && step.end <= front.end) {
     known_.front().begin = step.end;
     if (known_.front().size() == 0) known_.pop_front();
   } else {
     // A step takes its samples from the front, so nothing may be before them.
-    notice.drop = Drop();
+    notice.drop = front.size() > 0;
     notice.lots.push_back(step);
+    // Those of a step that came to nothing, and what is behind them stays.
+    if (!same_epoch || front.begin != step.end) known_.clear();
+    notice.lots.insert(notice.lots.end(), known_.begin(), known_.end());
   }
-  for (const SampleRange& range : reserved) {
-    notice.lots.push_back(range);
-    Append(range);
-  }
+  PACELINE_ASSIGN_OR_RETURN(const Notice more, Reserve(reserved));
+  notice.lots.insert(notice.lots.end(), more.lots.begin(), more.lots.end());
   return notice;
+}
+
+absl::StatusOr<SampleLots::Notice> SampleLots::Reserve(
+    absl::Span<const SampleRange> reserved) {
+  for (const SampleRange& range : reserved) {
+    PACELINE_RETURN_IF_ERROR(Check(range));
+  }
+  for (const SampleRange& range : reserved) Append(range);
+  return Notice{.drop = false, .lots = {reserved.begin(), reserved.end()}};
 }
 
 bool SampleLots::Drop() {

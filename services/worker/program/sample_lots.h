@@ -35,6 +35,9 @@ class SampleLots {
   absl::StatusOr<Notice> Step(const SampleRange& step,
                               absl::Span<const SampleRange> reserved);
 
+  // The same of a step that the program has been told of.
+  absl::StatusOr<Notice> Reserve(absl::Span<const SampleRange> reserved);
+
   // All that is reserved is withdrawn; whether there was anything.
   bool Drop();
 

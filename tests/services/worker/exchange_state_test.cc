@@ -288,6 +288,55 @@ TEST_F(ExchangeStateTest, APullThatNobodyAwaitsChangesNothing) {
   EXPECT_THAT(values_, Each(2));
 }
 
+TEST_F(ExchangeStateTest, WhatIsDeliveredNeedNotBeAwaitedToArrive) {
+  const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_TRUE(Bring(0, request, 11, 2).ok());
+  EXPECT_THAT(values_, Each(0));
+  std::vector<size_t> told;
+  state_.DeliverPull([&told](size_t tensor) { told.push_back(tensor); });
+  EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 0, 0));
+  EXPECT_THAT(told, ElementsAre(1)) << "what had been laid aside";
+  EXPECT_TRUE(Bring(2, request, 20, 3).ok());
+  EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 3, 3));
+  EXPECT_THAT(told, ElementsAre(1, 0));
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  // Nobody is told by another function, or of anything twice.
+  const auto pulled =
+      state_.AwaitPull(kLong, [](size_t) { ADD_FAILURE() << "told anew"; });
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
+  EXPECT_THAT(told, ElementsAre(1, 0));
+}
+
+TEST_F(ExchangeStateTest, NobodyIsToldOfAPullThatWasDropped) {
+  for (const bool another : {false, true}) {
+    values_.assign(values_.size(), 0);
+    const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
+    int told = 0;
+    state_.DeliverPull([&told](size_t) { ++told; });
+    EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+    EXPECT_TRUE(Bring(0, request, 11, 2).ok());
+    EXPECT_EQ(told, 1);
+    uint64_t next = 0;
+    if (another) {
+      next = state_.BeginPull();
+    } else {
+      state_.DropPull();
+    }
+    EXPECT_TRUE(Bring(2, request, 20, 3).ok());
+    state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+    EXPECT_EQ(told, 1);
+    EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 0, 0));
+    if (!another) next = state_.BeginPull();
+    BringAll(next, 7);
+    EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+    EXPECT_THAT(values_, Each(7));
+    EXPECT_EQ(told, 1);
+  }
+}
+
 // What had come lies aside, and comes once more.
 TEST_F(ExchangeStateTest, AStreamMayBreakWhileAPullIsAhead) {
   const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
@@ -315,10 +364,11 @@ TEST_F(ExchangeStateTest, TellsOfAPushWhereTheLastServerIsHeard) {
     state_.PushTaken(2, 1, {20, 21, 22});
   });
   const std::thread::id others = last.get_id();
-  const auto taken = state_.AwaitPush(kLong, [&](const TakenPush& push) {
+  state_.WhenTaken([&](const TakenPush& push) {
     EXPECT_EQ(push.refused, 5u);
     told_by = std::this_thread::get_id();
   });
+  const auto taken = state_.AwaitPush(kLong);
   last.join();
   EXPECT_EQ(taken->refused, 5u);
   EXPECT_EQ(told_by, others);
@@ -329,15 +379,17 @@ TEST_F(ExchangeStateTest, TellsOfAPushThatWasTakenBeforeTheWait) {
   state_.PushTaken(0, 1, {});
   state_.PushTaken(2, 1, {10});
   int told = 0;
-  EXPECT_TRUE(state_.AwaitPush(kLong, [&](const TakenPush&) { ++told; }).ok());
+  state_.WhenTaken([&](const TakenPush&) { ++told; });
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(state_.AwaitPush(kLong).ok());
   EXPECT_EQ(told, 1);
 }
 
 TEST_F(ExchangeStateTest, NobodyIsToldOfAPushThatIsNotAwaitedAnyMore) {
   state_.BeginPush(1);
   int told = 0;
-  EXPECT_FALSE(
-      state_.AwaitPush(kShort, [&](const TakenPush&) { ++told; }).ok());
+  state_.WhenTaken([&](const TakenPush&) { ++told; });
+  EXPECT_FALSE(state_.AwaitPush(kShort).ok());
   state_.PushTaken(0, 1, {});
   state_.PushTaken(2, 1, {});
   EXPECT_EQ(told, 0);

@@ -52,6 +52,32 @@ TEST(SampleLotsTest, AStepOnOtherSamplesWithdrawsTheRest) {
   EXPECT_THAT(Step(lots, {0, 60, 70}).lots, IsEmpty());
 }
 
+// A step that was foretold, and then dropped, had taken them.
+TEST(SampleLotsTest, AStepOnTheSamplesBeforeWithdrawsNothing) {
+  SampleLots lots(1, 100);
+  Step(lots, {0, 0, 10}, {{0, 10, 30}, {1, 0, 20}});
+  Step(lots, {0, 10, 20});
+  const auto notice = Step(lots, {0, 10, 20}, {{1, 20, 30}});
+  EXPECT_TRUE(notice.drop);
+  EXPECT_THAT(notice.lots,
+              ElementsAre(SampleRange{0, 10, 20}, SampleRange{0, 20, 30},
+                          SampleRange{1, 0, 20}, SampleRange{1, 20, 30}));
+  EXPECT_THAT(Step(lots, {0, 20, 30}).lots, IsEmpty());
+  EXPECT_THAT(Step(lots, {1, 0, 30}).lots, IsEmpty());
+}
+
+TEST(SampleLotsTest, MoreMayBeReservedOfAStepThatWasTold) {
+  SampleLots lots(1, 100);
+  Step(lots, {0, 0, 10}, {{0, 10, 20}});
+  Step(lots, {0, 10, 20});
+  const auto notice = lots.Reserve({{{0, 20, 30}}});
+  ASSERT_TRUE(notice.ok()) << notice.status();
+  EXPECT_FALSE(notice->drop);
+  EXPECT_THAT(notice->lots, ElementsAre(SampleRange{0, 20, 30}));
+  EXPECT_THAT(Step(lots, {0, 20, 30}).lots, IsEmpty());
+  EXPECT_TRUE(absl::IsInvalidArgument(lots.Reserve({{{0, 5, 5}}}).status()));
+}
+
 TEST(SampleLotsTest, WhatIsWithdrawnIsToldAgain) {
   SampleLots lots(1, 100);
   EXPECT_FALSE(lots.Drop());
