@@ -213,7 +213,8 @@ void Trainer::BeginAhead() {
   // An imitated device begins with its grant, so that its pace is what it is.
   if (!asked_ahead_.has_value() || imitating_) return;
   const std::optional<v1::Grant> next = forecast_.Next();
-  if (!next.has_value()) return;
+  // Rules that plan a push once it is there go by who is ready when.
+  if (!next.has_value() || next->plan().ask()) return;
   StepOrder order = OrderOf(*next);
   order.foretold = true;
   if (!computation_.OrderEarly(*next, order)) return;

@@ -70,6 +70,9 @@ MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& wire) {
   return evaluated;
 }
 
+// Of one iteration, in seconds: a peer may say anything.
+constexpr double kWorkedMax = 86'400;
+
 // Whether squares may sum up to that: a peer may say anything.
 bool IsSquare(double sum) { return std::isfinite(sum) && sum >= 0; }
 
@@ -155,6 +158,11 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
       }
       if (done.has_gradient_square() && IsSquare(done.gradient_square())) {
         pushed.report.gradient_square = done.gradient_square();
+      }
+      const double worked = done.seconds().load() + done.seconds().compute() +
+                            done.seconds().push();
+      if (worked >= 0 && worked <= kWorkedMax) {
+        pushed.report.worked = absl::Seconds(worked);
       }
       return pushed;
     }

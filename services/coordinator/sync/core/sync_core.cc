@@ -670,12 +670,13 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
     Close(step, {grant.plan.round});
   }
   EndOldPlan(step, worker);
-  // What was computed, be it in vain by its plan, says how fast the worker is;
-  // what broke off does not.
+  // What was computed, even in vain, is a measure; what broke off is none.
   const bool measured = counted.samples > 0 && !not_finite;
   // In a short range the fixed costs make the most.
   if (measured && !member.fills_wait && grant.samples() >= member.usual) {
-    MeasurePace(step, worker, step.now - member.granted, counted.samples);
+    MeasurePace(step, worker,
+                std::max(step.now - member.granted, report.worked),
+                counted.samples);
   }
   return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed,
           pushed ? report.loss : std::nullopt};

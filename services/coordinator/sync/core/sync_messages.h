@@ -195,6 +195,9 @@ struct PushReport {
   std::optional<double> loss = std::nullopt;
   // The sum of the squares of its gradient; nothing: it is not known.
   std::optional<double> gradient_square = std::nullopt;
+  // How long the worker has computed and pushed, as it says. It may have begun
+  // before its grant. Zero: it does not say.
+  absl::Duration worked = absl::ZeroDuration();
 };
 
 // A server answers what it had taken of a fenced worker's last iteration.

@@ -58,6 +58,23 @@ class DoublePolicy final : public SyncPolicy {
   std::string Describe() const override { return "double"; }
 };
 
+// Releases all once nobody computes.
+class LockstepPolicy final : public SyncPolicy {
+ public:
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    for (const WorkerId worker : view.waiting()) {
+      actions.push_back(Release{worker, PushPlan::Immediate()});
+    }
+  }
+  void Apply(const SyncView& view, const Event& event,
+             std::vector<Action>& actions) override {
+    if (std::holds_alternative<PushDone>(event) && view.computing() == 0) {
+      Adopt(view, actions);
+    }
+  }
+  std::string Describe() const override { return "lockstep"; }
+};
+
 SyncOptions TwoRanges() {
   SyncOptions options;
   options.train_samples = 8;
@@ -102,6 +119,26 @@ TEST_F(SyncCoreTest, DrainsAtTheEndWhatThePolicyForgot) {
                           "finished"));
   EXPECT_TRUE(core_.finished());
   EXPECT_EQ(core_.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST(SyncCorePaceTest, AWorkerThatBeganBeforeItsGrantIsNoFaster) {
+  for (const bool says : {false, true}) {
+    SyncOptions options = TwoRanges();
+    options.train_samples = 800;
+    SyncCore core(options, std::make_unique<LockstepPolicy>());
+    std::vector<Output> outputs;
+    core.Start(At(0), {{kA}, {kB}}, outputs);
+    // Each takes two seconds, and the second one begins a second early.
+    for (int64_t iteration = 1; iteration <= 10; ++iteration) {
+      const int granted = 2 * static_cast<int>(iteration - 1);
+      PushReport report = Of(4);
+      report.iteration = iteration;
+      report.worked = says ? absl::Seconds(2) : absl::ZeroDuration();
+      ASSERT_TRUE(core.PushDone(At(granted + 1), kB, report, outputs).ok());
+      ASSERT_TRUE(core.PushDone(At(granted + 2), kA, report, outputs).ok());
+    }
+    EXPECT_EQ(core.ScoreOf(kA) == core.ScoreOf(kB), says);
+  }
 }
 
 TEST_F(SyncCoreTest, WakesThePolicyAtItsDeadline) {
