@@ -90,11 +90,11 @@ class Computation {
   // Drop(). INVALID_ARGUMENT if the samples do not lie in the data.
   virtual absl::Status Order(const v1::Grant& grant,
                              const StepOrder& order) = 0;
-  // Order() is about to be called with the same; of one that is foretold, or
-  // Drop(). Called by another thread, while the computation's own waits for
-  // nothing else: what can be done without waiting may be done here, so that
-  // the own one need not wake up for it. False: nothing was done, and no
-  // weights may come before Order().
+  // Order() is about to be called with the same. If the grant is only foretold,
+  // Drop() may be called in its place. Called by another thread, while the
+  // computation's own waits for nothing else: what can be done without waiting
+  // may be done here, so that the own one need not wake up for it. False:
+  // nothing was done, and no weights may come before Order().
   virtual bool OrderEarly(const v1::Grant& /*grant*/,
                           const StepOrder& /*order*/) {
     return false;
