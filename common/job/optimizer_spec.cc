@@ -246,9 +246,10 @@ absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name) {
   if (name == "linear") return RoundStrength::kLinear;
   if (name == "sqrt") return RoundStrength::kSqrt;
   if (name == "constant") return RoundStrength::kConstant;
+  if (name == "adascale") return RoundStrength::kAdaScale;
   return absl::InvalidArgumentError(
       absl::StrCat("unknown strength of a round \"", name,
-                   "\"; use linear, sqrt or constant"));
+                   "\"; use linear, sqrt, constant or adascale"));
 }
 
 }  // namespace paceline

@@ -79,9 +79,12 @@ enum class RoundStrength : uint8_t {
   kLinear,    // x: a sample moves the weights equally far in any round.
   kSqrt,      // sqrt(x)
   kConstant,  // 1: as if every round were one batch.
+  // As constant, and the rate of each closing has AdaScaleGain().
+  kAdaScale,
 };
 
-// "linear", "sqrt", "constant"; INVALID_ARGUMENT for any other text.
+// "linear", "sqrt", "constant", "adascale"; INVALID_ARGUMENT for any other
+// text.
 absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name);
 
 // The highest learning rate: far above any sensible one, so that products of it

@@ -90,8 +90,9 @@ absl::Status CheckTexts(const JobFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
       Annotate(ParseRateSpec(flags.schedule).status(),
                absl::StrCat("--schedule ", flags.schedule)));
-  PACELINE_RETURN_IF_ERROR(CheckOneOf("--round-strength", flags.round_strength,
-                                      {"linear", "sqrt", "constant"}));
+  PACELINE_RETURN_IF_ERROR(
+      CheckOneOf("--round-strength", flags.round_strength,
+                 {"linear", "sqrt", "constant", "adascale"}));
   PACELINE_RETURN_IF_ERROR(
       CheckOneOf("--batching", flags.batching, {"even", "balanced"}));
   PACELINE_RETURN_IF_ERROR(CheckOneOf(
@@ -239,8 +240,8 @@ void AddLearningFlags(CLI::App& command, JobFlags& flags) {
       ->type_name("SCHEDULE");
   command
       .add_option("--round-strength", flags.round_strength,
-                  "How a round's step grows with its samples: linear, sqrt or "
-                  "constant.")
+                  "How a round's step grows with its samples: linear, sqrt, "
+                  "constant, or adascale (by the gradients' noise).")
       ->type_name("RULE");
   command
       .add_option("--seed", flags.seed,

@@ -506,6 +506,7 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   cluster.run.batch_size = plan.spec.batch_size();
   cluster.run.data_assignment = plan.data_assignment;
   cluster.run.total_momentum = TotalMomentum(plan.optimizer);
+  cluster.run.ada_scale = plan.round_strength == RoundStrength::kAdaScale;
   cluster.run.lease = job.lease;
   cluster.servers = static_cast<int>(flags.servers);
   cluster.micro_batch = job.spec.micro_batch();

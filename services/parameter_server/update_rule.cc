@@ -93,6 +93,7 @@ Contribution UpdateRule::Round(uint64_t samples, double rate) const {
       strength = std::sqrt(gathered / batch_size_);
       break;
     case RoundStrength::kConstant:
+    case RoundStrength::kAdaScale:
       break;
   }
   return {.samples = gathered,

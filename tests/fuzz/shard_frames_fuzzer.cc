@@ -29,7 +29,7 @@ ShardConfig SmallConfig(uint8_t shape) {
       {.id = 1, .tensor = "a", .offset = 4, .size = 3},
       {.id = 7, .tensor = "s", .size = 2, .kind = TensorKind::kStatistic}};
   config.optimizer = *ParseOptimizerSpec(kOptimizers[shape % 4]);
-  config.round_strength = static_cast<RoundStrength>(shape / 4 % 3);
+  config.round_strength = static_cast<RoundStrength>(shape / 4 % 4);
   config.batch_size = 8;
   config.limits.max_open_rounds = 3;
   config.limits.max_incarnations = 4;

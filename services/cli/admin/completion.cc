@@ -69,7 +69,7 @@ const std::vector<KnownValues>& AllKnownValues() {
         "mnist:", "cifar10:", "cifar100:", kProgramData, kStreamData}},
       {"--batching", {"even", "balanced"}},
       {"--data-assignment", {"dynamic", "static"}},
-      {"--round-strength", {"linear", "sqrt", "constant"}},
+      {"--round-strength", {"linear", "sqrt", "constant", "adascale"}},
       {"--wire", {"fp32", "bf16", "fp16", "int8"}},
       {"--precision", {"fp32", "tf32", "bf16"}},
       {"--profile",

@@ -62,6 +62,11 @@ void JobRun::SendToServer(int server, int shard, v1::ServerCommand command) {
 
 void JobRun::FillIn(v1::HostJob& host, int shard) {
   *host.mutable_job() = setup_.plan.spec;
+  // The rate of each closing has the gain, so that a server of any release will
+  // do.
+  if (setup_.plan.round_strength == RoundStrength::kAdaScale) {
+    host.mutable_job()->set_round_strength("constant");
+  }
   for (const ModelTensor& tensor : course_.model().tensors) {
     *host.add_tensors() = ToWire(tensor);
   }

@@ -405,6 +405,7 @@ CourseOptions ToCourseOptions(const JobPlan& plan) {
   options.batch_size = plan.spec.batch_size();
   options.micro_batch = plan.spec.micro_batch();
   options.total_momentum = TotalMomentum(plan.optimizer);
+  options.ada_scale = plan.round_strength == RoundStrength::kAdaScale;
   options.data_assignment = plan.data_assignment;
   options.switches = plan.switches;
   options.evaluate = !plan.spec.evaluation().disabled();

@@ -79,7 +79,7 @@ std::vector<BadSpec> BadTasks() {
        [](auto& s) { s.set_optimizer("sgd:momentum=2"); }},
       {"schedule", "cosine", [](auto& s) { s.set_schedule("cosine"); }},
       {"schedule", "at=0.5", [](auto& s) { s.set_schedule("step"); }},
-      {"round_strength", "use linear, sqrt or constant",
+      {"round_strength", "use linear, sqrt, constant or adascale",
        [](auto& s) { s.set_round_strength("cubic"); }},
       {"learning_rate", "is -0.1", [](auto& s) { s.set_learning_rate(-0.1); }},
       {"learning_rate", "is nan", [](auto& s) { s.set_learning_rate(kNaN); }},

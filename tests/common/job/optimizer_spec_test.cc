@@ -175,10 +175,11 @@ TEST(OptimizerSpecTest, NoDecayOfNothingIsAsIfItWereLeftOut) {
             *ParseOptimizerSpec("adamw:weight_decay=0.1"));
 }
 
-TEST(RoundStrengthTest, IsOneOfThree) {
+TEST(RoundStrengthTest, IsOneOfFour) {
   EXPECT_EQ(*ParseRoundStrength("linear"), RoundStrength::kLinear);
   EXPECT_EQ(*ParseRoundStrength("sqrt"), RoundStrength::kSqrt);
   EXPECT_EQ(*ParseRoundStrength("constant"), RoundStrength::kConstant);
+  EXPECT_EQ(*ParseRoundStrength("adascale"), RoundStrength::kAdaScale);
   EXPECT_EQ(ParseRoundStrength("cubic").status().code(),
             absl::StatusCode::kInvalidArgument);
 }

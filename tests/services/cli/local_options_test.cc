@@ -174,7 +174,8 @@ const BadInput kBadChoices[] = {
      "--optimizer sgd:momentum=2: "},
     {"Schedule", [](auto& f) { f.schedule = "cosine"; }, "--schedule cosine: "},
     {"RoundStrength", [](auto& f) { f.round_strength = "cubic"; },
-     "--round-strength \"cubic\": must be one of linear, sqrt, constant"},
+     "--round-strength \"cubic\": must be one of linear, sqrt, constant, "
+     "adascale"},
     {"Wire", [](auto& f) { f.wire = "int4"; },
      "--wire \"int4\": must be one of fp32, bf16, fp16, int8"},
     {"Precision", [](auto& f) { f.precision = "fp16"; },

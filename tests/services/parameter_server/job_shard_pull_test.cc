@@ -254,7 +254,8 @@ TEST(JobShardCommandsTest, RoundIsItsGradientsBySamplesAtLinearStrength) {
 TEST(JobShardCommandsTest, StrengthOfARoundFollowsF) {
   for (const auto& [f, want] : {std::pair{RoundStrength::kLinear, -40.0f},
                                 {RoundStrength::kSqrt, -20.0f},
-                                {RoundStrength::kConstant, -10.0f}}) {
+                                {RoundStrength::kConstant, -10.0f},
+                                {RoundStrength::kAdaScale, -10.0f}}) {
     ShardConfig config = SmallConfig(1);
     config.round_strength = f;
     const auto shard = MakeShard(config);

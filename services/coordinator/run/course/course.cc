@@ -62,6 +62,12 @@ std::string RunCourse::paradigm() const {
                           : core_->policy().Describe();
 }
 
+std::optional<double> RunCourse::noise_of_batch() const {
+  const std::optional<GradientNoise> noise = noise_.noise();
+  if (!noise.has_value()) return std::nullopt;
+  return noise->Over(options_.batch_size);
+}
+
 double RunCourse::SecondsAt(absl::Time now) const {
   return core_ == nullptr ? 0 : absl::ToDoubleSeconds(now - end_.began);
 }

@@ -95,6 +95,8 @@ class RunCourse {
   std::string paradigm() const;  // In force, with all its parameters.
   // Nothing until it is measured in enough rounds.
   std::optional<GradientNoise> noise() const { return noise_.noise(); }
+  // The same of one batch, as AdaScaleGain() has it.
+  std::optional<double> noise_of_batch() const;
   // Seconds of training, those before the run included; 0 before it.
   double SecondsAt(absl::Time now) const;
 

@@ -265,6 +265,9 @@ absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
   const Closing closing = commands_.ClosingUpTo(in.sequence);
   if (in.gradient.has_value()) {
     noise_.Answered(shards_.shards().size(), in.shard, closing, *in.gradient);
+    if (const std::optional<double> noise = noise_of_batch()) {
+      core_->SetNoise(*noise);
+    }
   }
   if (closing > 0) {
     core_->ClosingPerformed(turn.now, in.shard, closing, core_outputs_);

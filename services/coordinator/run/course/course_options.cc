@@ -28,6 +28,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
   sync.batch_size = options.batch_size;
   sync.micro_batch = options.micro_batch;
   sync.total_momentum = options.total_momentum;
+  sync.ada_scale = options.ada_scale;
   sync.servers = static_cast<int>(options.servers.size());
   sync.lease = options.lease;
   sync.closings_acknowledged = true;

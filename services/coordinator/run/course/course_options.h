@@ -71,6 +71,7 @@ struct CourseOptions {
   uint32_t batch_size = 32;
   uint32_t micro_batch = 0;                             // 0: the whole batch.
   std::optional<double> total_momentum = std::nullopt;  // Of SyncOptions.
+  bool ada_scale = false;                               // The same.
   DataAssignment data_assignment = DataAssignment::kDynamic;
   std::vector<ScheduledSwitch> switches = {};
   bool evaluate = true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,13 @@ struct GradientNoise {
   std::optional<double> Scale() const {
     if (!(square > 0)) return std::nullopt;
     return std::max(0.0, variance) / square;
+  }
+  // The noise of a mean over so many samples over its gradient: infinite if the
+  // latter cannot be told from 0.  REQUIRES: samples > 0.
+  double Over(double samples) const {
+    const std::optional<double> scale = Scale();
+    if (!scale.has_value()) return std::numeric_limits<double>::infinity();
+    return *scale / samples;
   }
 };
 

@@ -3,8 +3,18 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/job/optimizer_spec.h"
+#include "services/coordinator/sync/core/ada_scale.h"
 
 namespace paceline {
+namespace {
+
+// As high as servers take one.
+double Times(double rate, double gain) {
+  return std::min(kRateMax, rate * gain);
+}
+
+}  // namespace
 
 JobProgress::JobProgress(const SyncOptions& options)
     : eval_every_(options.eval_every),
@@ -12,7 +22,9 @@ JobProgress::JobProgress(const SyncOptions& options)
       schedule_(options.schedule),
       dealer_(options.train_samples, options.epochs, options.batch_size,
               options.data_assignment),
-      version_(options.start_version) {
+      version_(options.start_version),
+      ada_scale_(options.ada_scale),
+      batch_size_(options.batch_size) {
   CHECK(eval_every_ >= 0);
   if (options.max_samples > 0) dealer_.SetLimit(options.max_samples);
   dealer_.StartAt(options.start);
@@ -24,20 +36,34 @@ std::optional<double> JobProgress::Momentum() const {
   return ExplicitMomentum(*total_momentum_, staleness_.value());
 }
 
-void JobProgress::Close(absl::Span<const RoundId> rounds, bool updates,
-                        std::vector<Output>& outputs) {
+double JobProgress::Gain(int64_t samples, std::optional<double> noise) const {
+  if (!ada_scale_ || !noise.has_value() || samples == 0) return 1;
+  return AdaScaleGain(static_cast<double>(samples) / batch_size_, *noise);
+}
+
+void JobProgress::Close(absl::Span<const RoundId> rounds, int64_t samples,
+                        bool updates, std::vector<Output>& outputs) {
   ++closing_;
   if (updates) ++version_;
-  outputs.push_back(CloseCommand{
-      closing_, {rounds.begin(), rounds.end()}, Rate(), Momentum(), updates});
+  const double gain =
+      Gain(samples, closing_ == announced_ ? announced_noise_ : noise_);
+  outputs.push_back(CloseCommand{closing_,
+                                 {rounds.begin(), rounds.end()},
+                                 Times(Rate(), gain),
+                                 Momentum(),
+                                 updates});
   SnapshotIfDue(outputs);
 }
 
-void JobProgress::Announce(RoundId round, int64_t gradients, int64_t samples,
-                           std::vector<Output>& outputs) {
+void JobProgress::Announce(RoundId round, int64_t gradients, int64_t counted,
+                           int64_t uncounted, std::vector<Output>& outputs) {
+  announced_ = closing_ + 1;
+  announced_noise_ = noise_;
   const double rate =
-      schedule_.RateAt(dealer_.samples_counted() + samples, version_ + 1);
-  outputs.push_back(AnnounceCommand{closing_ + 1, round, gradients, rate});
+      schedule_.RateAt(dealer_.samples_counted() + uncounted, version_ + 1);
+  outputs.push_back(
+      AnnounceCommand{announced_, round, gradients,
+                      Times(rate, Gain(counted + uncounted, noise_))});
 }
 
 void JobProgress::SnapshotIfDue(std::vector<Output>& outputs) {

@@ -46,6 +46,9 @@ class JobProgress {
     return schedule_.RateAt(dealer_.samples_counted(), version_);
   }
 
+  // Of one batch's gradient, as AdaScaleGain() has it.
+  void SetNoise(double noise) { noise_ = noise; }
+
   // A gradient was taken that was so stale.
   void CountStaleness(int64_t staleness) { staleness_.Add(staleness); }
   // The explicit momentum of an update that would be made now; nothing: that of
@@ -54,14 +57,14 @@ class JobProgress {
 
   // A push was applied at once.
   void CountUpdate() { ++version_; }
-  // Puts out the closing of these rounds, which is one update unless something
-  // else counts what it has.
-  void Close(absl::Span<const RoundId> rounds, bool updates,
+  // Puts out the closing of these rounds, which have so many samples. It is one
+  // update unless something else counts what it has.
+  void Close(absl::Span<const RoundId> rounds, int64_t samples, bool updates,
              std::vector<Output>& outputs);
   // Puts out that the next closing will be that of this round, with so many
-  // gradients of so many samples that are not counted yet.
-  void Announce(RoundId round, int64_t gradients, int64_t samples,
-                std::vector<Output>& outputs);
+  // gradients, of so many samples that are counted and so many that are not.
+  void Announce(RoundId round, int64_t gradients, int64_t counted,
+                int64_t uncounted, std::vector<Output>& outputs);
   // Puts out a snapshot if the samples for one were counted since the last.
   void SnapshotIfDue(std::vector<Output>& outputs);
   void TakeLastSnapshot(std::vector<Output>& outputs);
@@ -72,6 +75,8 @@ class JobProgress {
  private:
   void SetNextSnapshot();
   void Snapshot(bool last, std::vector<Output>& outputs);
+  // What the rate of a round with so many samples is to be multiplied by.
+  double Gain(int64_t samples, std::optional<double> noise) const;
 
   const int64_t eval_every_;
   const std::optional<double> total_momentum_;
@@ -80,6 +85,13 @@ class JobProgress {
   SampleDealer dealer_;
   Version version_;
   Closing closing_ = 0;
+  const bool ada_scale_;
+  const double batch_size_;
+  std::optional<double> noise_;
+  // Servers may have made a part of the closing that was announced last, by
+  // this noise.
+  Closing announced_ = 0;
+  std::optional<double> announced_noise_;
   int64_t snapshots_ = 0;
   int64_t next_snapshot_at_ = 0;  // A number of samples counted.
 };

@@ -16,6 +16,15 @@ int64_t RoundLedger::PushesIn(RoundId round) const {
   return it == rounds_.end() ? 0 : it->second.pushes;
 }
 
+int64_t RoundLedger::SamplesIn(absl::Span<const RoundId> rounds) const {
+  int64_t samples = 0;
+  for (const RoundId round : rounds) {
+    const auto it = rounds_.find(round);
+    if (it != rounds_.end()) samples += it->second.samples;
+  }
+  return samples;
+}
+
 bool RoundLedger::HoldsAll(RoundId round) const {
   return std::ranges::all_of(rounds_, [round](const auto& entry) {
     const auto& [id, use] = entry;
@@ -84,6 +93,7 @@ void RoundLedger::Drained(RoundId round, Closing closing) {
   it->second.pushes = 0;
   it->second.leftovers = false;
   it->second.counted.clear();
+  it->second.samples = 0;
   Settle(it);
 }
 
@@ -130,7 +140,9 @@ RoundLedger::Rounds::iterator RoundLedger::Find(RoundId round) {
 void RoundLedger::Count(Rounds::iterator it,
                         absl::Span<const SampleRange> counted) {
   for (const SampleRange& range : counted) {
-    if (range.size() > 0) it->second.counted.push_back(range);
+    if (range.size() == 0) continue;
+    it->second.counted.push_back(range);
+    it->second.samples += range.size();
   }
 }
 

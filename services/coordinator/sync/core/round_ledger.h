@@ -40,6 +40,9 @@ class RoundLedger {
   // How many live pushes the round has gathered since it was last drained.
   int64_t PushesIn(RoundId round) const;
 
+  // The samples that were counted towards these since they were last drained.
+  int64_t SamplesIn(absl::Span<const RoundId> rounds) const;
+
   // How many of its plans are open: their pushes are under way.
   int64_t PlansOf(RoundId round) const;
 
@@ -126,6 +129,7 @@ class RoundLedger {
     bool leftovers = false;  // Lost workers have left something.
     Closing closed = 0;      // The last closing that drained it.
     std::vector<SampleRange> counted;
+    int64_t samples = 0;  // In these.
 
     bool undrained() const { return pushes > 0 || leftovers; }
     bool in_use() const { return plans > 0 || unanswered > 0 || undrained(); }

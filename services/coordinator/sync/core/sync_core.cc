@@ -569,7 +569,8 @@ void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds,
       std::ranges::find(rounds, announced_round_) == rounds.end()) {
     CloseAnnounced(step);
   }
-  progress_.Close(rounds, updates, step.outputs);
+  progress_.Close(rounds, view_.rounds().SamplesIn(rounds), updates,
+                  step.outputs);
   for (const RoundId round : rounds) {
     view_.mutable_rounds().Drained(round, closing());
   }
@@ -593,8 +594,8 @@ void SyncCore::AnnounceClosing(const Step& step) {
   // So may be a push that another policy has planned.
   const std::optional<int64_t> samples = members_.SamplesOfTerm(term_);
   if (!samples) return;
-  progress_.Announce(*round, rounds.PushesIn(*round) + open, *samples,
-                     step.outputs);
+  progress_.Announce(*round, rounds.PushesIn(*round) + open,
+                     rounds.SamplesIn({*round}), *samples, step.outputs);
   announced_round_ = *round;
   announced_ = closing() + 1;
 }

@@ -118,6 +118,10 @@ class SyncCore {
                      std::vector<Output>& outputs);
   void SetBatching(absl::Time now, Batching to, std::vector<Output>& outputs);
 
+  // How much larger than its gradient the noise of one batch is, as
+  // AdaScaleGain() has it. Of use with SyncOptions::ada_scale alone.
+  void SetNoise(double noise) { progress_.SetNoise(noise); }
+
   // Whether the servers have been told of a closing that is still to come, and
   // may have made a part of it.
   bool closing_announced() const {

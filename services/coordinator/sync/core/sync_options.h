@@ -30,6 +30,10 @@ struct SyncOptions {
   // Updates have the explicit momentum that staleness leaves of this total
   // (ExplicitMomentum); nothing: that of the job's optimizer.
   std::optional<double> total_momentum = std::nullopt;
+  // The rate of a closing is the schedule's times AdaScaleGain(), once the
+  // noise is known (SyncCore::SetNoise()). Servers then take a round as one
+  // batch.
+  bool ada_scale = false;
   // Samples between two snapshots for evaluation; 0 takes only the last one.
   int64_t eval_every = 0;
   Batching batching = Batching::kEven;

@@ -59,6 +59,16 @@ TEST_F(JobRunTest, TellsServersAndWorkersWhereTheBlocksLie) {
   EXPECT_EQ(size, 44);
 }
 
+// The gain is in the rate of each closing.
+TEST_F(JobRunTest, ServersTakeARoundOfAdaScaleAsOneBatch) {
+  spec_.set_round_strength("adascale");
+  Assemble();
+  for (int i = 0; i < 2; ++i) {
+    const v1::HostJob host = server(i).Await(v1::ServerCommand::kHost).host();
+    EXPECT_EQ(host.job().round_strength(), "constant");
+  }
+}
+
 TEST_F(JobRunTest, RunsToItsEndAndReportsTheResult) {
   StartTraining();
   const v1::Grant grant = first_grants()[1];

@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -42,6 +43,15 @@ TEST(RunOptionsTest, AreWhatThePlanSays) {
   EXPECT_EQ(options.schedule.RateAt(149, 0), 0.5);
   EXPECT_DOUBLE_EQ(options.schedule.RateAt(150, 0), 0.05);
   EXPECT_EQ(options.switches.size(), 3);
+}
+
+TEST(RunOptionsTest, ARateFollowsTheNoiseByAdaScaleAlone) {
+  for (const char* strength : {"linear", "sqrt", "constant", "adascale"}) {
+    v1::JobSpec spec = Spec();
+    spec.set_round_strength(strength);
+    EXPECT_EQ(OptionsOf(*ParseJob(spec), {}).ada_scale,
+              std::string(strength) == "adascale");
+  }
 }
 
 TEST(RunOptionsTest, AScheduleMayCountUpdatesOfFullBatches) {

@@ -10,6 +10,7 @@
 #include "common/permutation.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/run/course/course.h"
+#include "services/coordinator/sync/core/ada_scale.h"
 #include "services/simulator/virtual_cluster.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/evaluation.h"
@@ -28,7 +29,12 @@ class NoiseSeen final : public ClusterObserver {
                const absl::Status& /*status*/) override {
     noise = course.noise();
   }
+  void Closed(Nanos /*at*/, const CloseCommand& close,
+              std::optional<ClosedGradient>& /*gradient*/) override {
+    rates.push_back(close.rate);
+  }
   std::optional<GradientNoise> noise;
+  std::vector<double> rates;  // Of all closings.
 };
 
 class VirtualTrainingTest : public testing::Test {
@@ -61,6 +67,7 @@ class VirtualTrainingTest : public testing::Test {
     cluster.settings.stop.epochs = epochs;
     cluster.run.batch_size = kBatch;
     cluster.run.total_momentum = TotalMomentum(spec_.optimizer);
+    cluster.run.ada_scale = spec_.round_strength == RoundStrength::kAdaScale;
     cluster.run.paradigm = *ParseParadigm(paradigm);
     cluster.run.evaluate = true;
     cluster.run.eval_every = 512;
@@ -72,6 +79,7 @@ class VirtualTrainingTest : public testing::Test {
     const SimulationResult result =
         VirtualCluster(&cluster, {training.get(), &seen}).Run();
     noise_ = seen.noise;
+    rates_ = std::move(seen.rates);
     EXPECT_TRUE(result.complete);
     EXPECT_TRUE(training->status().ok()) << training->status();
     samples_ = result.samples;
@@ -96,6 +104,7 @@ class VirtualTrainingTest : public testing::Test {
   }
 
   std::optional<GradientNoise> noise_;  // In the end.
+  std::vector<double> rates_;           // Of the closings.
   TrainingSpec spec_;
   const Dataset* train_ = &Data(Split::kTrain);
   const Dataset* test_ = &Data(Split::kTest);
@@ -293,6 +302,24 @@ TEST_F(VirtualTrainingTest, RoundsMeasureTheNoiseOfTheGradients) {
     Train(paradigm, {1, 1, 4}, 8);
     EXPECT_FALSE(noise_.has_value()) << paradigm;
   }
+}
+
+TEST_F(VirtualTrainingTest, AdaScaleTakesTheMeasuredNoise) {
+  spec_.round_strength = RoundStrength::kAdaScale;
+  const auto training = Train("bsp", {1, 1, 4}, 8);
+  ASSERT_GT(rates_.size(), 50u);
+  for (int64_t i = 0; i < SmoothedNoise::kEnough; ++i) {
+    EXPECT_EQ(rates_[static_cast<size_t>(i)], kRate) << "update " << i;
+  }
+  for (const double rate : rates_) {
+    EXPECT_GE(rate, kRate);
+    EXPECT_LE(rate, 3 * kRate);
+  }
+  // The last full round has the noise of about the end.
+  ASSERT_TRUE(noise_.has_value());
+  EXPECT_NEAR(rates_[rates_.size() - 3],
+              kRate * AdaScaleGain(3, noise_->Over(kBatch)), 0.01 * kRate);
+  EXPECT_LT(LossNow(*training), 1.5);  // It began at 2.3.
 }
 
 TEST_F(VirtualTrainingTest, EveryParadigmLearns) {

@@ -190,6 +190,9 @@ TEST(GradientNoiseTest, AGradientThatCannotBeToldFromNoneHasNoScale) {
   EXPECT_EQ((GradientNoise{2, 10}.Scale()), 5);
   EXPECT_EQ((GradientNoise{0, 10}.Scale()), std::nullopt);
   EXPECT_EQ((GradientNoise{-1, 10}.Scale()), std::nullopt);
+  EXPECT_EQ((GradientNoise{2, 10}.Over(10)), 0.5);
+  EXPECT_EQ((GradientNoise{2, -10}.Over(10)), 0);
+  EXPECT_TRUE(std::isinf(GradientNoise{0, 10}.Over(10)));
 }
 
 }  // namespace

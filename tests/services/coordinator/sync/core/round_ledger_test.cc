@@ -27,10 +27,12 @@ TEST(RoundLedgerTest, CountsThePushesUntilTheRoundIsDrained) {
   ledger.Issued(kRound);
   ledger.Pushed(kRound, {kSamples});
   EXPECT_EQ(ledger.PushesIn(kRound), 1);
+  EXPECT_EQ(ledger.SamplesIn({kRound}), kSamples.size());
   EXPECT_THAT(ledger.Undrained(), ElementsAre(kRound));
   EXPECT_THAT(ledger.Gathered(), ElementsAre(kSamples));
   ledger.Drained(kRound, 1);
   EXPECT_EQ(ledger.PushesIn(kRound), 0);
+  EXPECT_EQ(ledger.SamplesIn({kRound}), 0);
   EXPECT_THAT(ledger.Undrained(), IsEmpty());
   EXPECT_THAT(ledger.Gathered(), IsEmpty());
   EXPECT_EQ(ledger.in_use(), 1u) << "a plan is open";

@@ -341,6 +341,64 @@ TEST_F(RoundsTest, NothingIsAnnouncedWithAMomentumThatChanges) {
   EXPECT_THAT(announced_, IsEmpty());
 }
 
+TEST_F(RoundsTest, TheRateFollowsTheNoiseOfWhatARoundHas) {
+  options_.ada_scale = true;
+  options_.schedule = RateSchedule(0.1);
+  Start("bsp", 4);
+  for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.1) << "the noise is not known";
+  // The second one is announced by now.
+  core_->SetNoise(2);
+  for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.1) << "a part may have this rate";
+  EXPECT_DOUBLE_EQ(announced_.back().rate, 0.2);
+  core_->SetNoise(5);
+  Push(0);
+  core_->SetNoise(8);
+  for (uint32_t worker = 1; worker < 4; ++worker) Push(worker);
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.2) << "as it was announced";
+  EXPECT_DOUBLE_EQ(announced_.back().rate, 0.1 * 4 * (8 + 1) / (8 + 4));
+  // Rounds of two batches, and of one: a single push is as strong as ever.
+  core_->SetNoise(2);
+  Switch("kbatchsync:k=2");
+  for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+  for (const uint32_t worker : {0, 1}) {
+    Ready(worker);
+    Push(worker);
+  }
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.1 * 2 * (2 + 1) / (2 + 2));
+  Switch("asp");
+  EXPECT_DOUBLE_EQ(grants_.at(0).rate, 0.1);
+}
+
+// What has come of a round that was announced whole is no whole round.
+TEST_F(RoundsTest, APartOfARoundHasTheGainOfAPart) {
+  options_.ada_scale = true;
+  options_.schedule = RateSchedule(0.1);
+  Start("bsp", 4);
+  for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+  core_->SetNoise(2);
+  for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+  ASSERT_DOUBLE_EQ(announced_.back().rate, 0.2);
+  Push(0);
+  Push(1);
+  Switch("asp");
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.1 * 2 * (2 + 1) / (2 + 2));
+  Push(2);
+  EXPECT_DOUBLE_EQ(closed_.rate, 0.1);
+}
+
+TEST_F(RoundsTest, TheNoiseIsNothingToOtherStrengths) {
+  options_.schedule = RateSchedule(0.1);
+  Start("bsp", 4);
+  core_->SetNoise(2);
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t worker = 0; worker < 4; ++worker) Push(worker);
+    EXPECT_DOUBLE_EQ(closed_.rate, 0.1);
+    EXPECT_DOUBLE_EQ(announced_.back().rate, 0.1);
+  }
+}
+
 // Servers may have made the closing that was announced, and no other one may
 // have its number.
 TEST_F(RoundsTest, ASwitchClosesWhatWasAnnounced) {
