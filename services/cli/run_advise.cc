@@ -54,7 +54,8 @@ absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
   if (!all) return options;
   // How many workers there are says a trace, too. The first is what the others
   // are compared with.
-  flags.paradigms = ParadigmsFor(options.cluster.workers.size());
+  flags.paradigms = ParadigmsFor(options.cluster.workers.size(),
+                                 options.cluster.run.ada_scale);
   PACELINE_ASSIGN_OR_RETURN(JobRequest job, ParseJobFlags(flags));
   options.runs = std::move(job.runs);
   return options;

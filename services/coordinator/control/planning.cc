@@ -31,6 +31,7 @@ v1::Advice ToAdvice(const AutoPilot::Look& look) {
     played.set_paradigm(option.text);
     played.set_samples_per_second(option.forecast.samples_per_second);
     played.set_staleness(option.forecast.staleness);
+    played.set_efficiency(option.forecast.efficiency);
     played.set_value(option.value);
     played.set_excluded(option.excluded);
   }

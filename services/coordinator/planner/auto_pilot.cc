@@ -25,6 +25,8 @@ constexpr double kLongestTrial = 50;
 
 // Somebody is faster or slower by so much: there is something to look at.
 constexpr double kPaceIsNews = 1.5;
+// Gradients are noisier or less noisy by so much: the same.
+constexpr double kNoiseIsNews = 2;
 
 // Of a new measurement of what a cut costs; the first counts whole.
 constexpr double kNewCost = 0.3;
@@ -66,9 +68,14 @@ Forecast Foreseen(const AutoPilot::Seen& seen, const AutoPilot::Option& option,
 }
 
 std::string Speed(const AutoPilot::Option& option) {
-  return absl::StrFormat("%s: %.4g samples/s, staleness %.2g", option.text,
-                         option.forecast.samples_per_second,
-                         option.forecast.staleness);
+  std::string speed = absl::StrFormat(
+      "%s: %.4g samples/s, staleness %.2g", option.text,
+      option.forecast.samples_per_second, option.forecast.staleness);
+  if (option.forecast.efficiency < 1) {
+    absl::StrAppendFormat(&speed, ", each worth %.2g",
+                          option.forecast.efficiency);
+  }
+  return speed;
 }
 
 }  // namespace
@@ -82,6 +89,12 @@ AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
   look.why = WhoIsUnmeasured(seen.workers);
   if (!look.why.empty()) {
     look.again_after = kLeastLook;
+    return look;
+  }
+  if (seen.job.ada_scale && !seen.job.noise.has_value()) {
+    look.again_after = kLeastLook;
+    look.why = "the noise of the gradients is not known yet, which rounds show";
+    if (acts) BeginAnew(seen, look);
     return look;
   }
   seen.job.micro_batch_cost = micro_batch_cost_.value_or(0);
@@ -124,6 +137,10 @@ void AutoPilot::TakeStock(const Seen& seen, const std::string& present) {
 }
 
 bool AutoPilot::HasChanged(const Seen& seen) const {
+  if (seen.job.noise.has_value()) {
+    const double ratio = *seen.job.noise / noise_;
+    if (ratio > kNoiseIsNews || ratio < 1 / kNoiseIsNews) return true;
+  }
   return std::ranges::any_of(seen.workers, [this](const MeasuredWorker& of) {
     const double ratio = LatestPace(of) / paces_.at(of.name);
     return ratio > kPaceIsNews || ratio < 1 / kPaceIsNews;
@@ -136,6 +153,7 @@ AutoPilot::Look AutoPilot::LookFully(const Seen& seen, bool acts,
   for (const MeasuredWorker& of : seen.workers) {
     paces_[of.name] = LatestPace(of);
   }
+  noise_ = seen.job.noise.value_or(0);
   Look look;
   look.advised = present_;
   Unlock(seen.seconds);
@@ -172,7 +190,8 @@ void AutoPilot::Unlock(double now) {
 
 std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
   std::vector<Option> options;
-  for (const std::string& text : ParadigmsFor(seen.workers.size())) {
+  for (const std::string& text :
+       ParadigmsFor(seen.workers.size(), seen.job.ada_scale)) {
     const BatchedParadigm paradigm = *ParseBatchedParadigm(text);
     options.push_back(
         {.paradigm = paradigm, .text = FormatBatchedParadigm(paradigm)});
@@ -235,9 +254,20 @@ std::string AutoPilot::Objection(const Seen& seen, const Option& option,
   return "";
 }
 
-bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
+bool AutoPilot::BeginAnew(const Seen& seen, Look& look) {
   const BatchedParadigm begins = *ParseBatchedParadigm(kAutoBegins);
   const std::string text = FormatBatchedParadigm(begins);
+  if (present_ == text) return false;
+  look.advised = text;
+  look.to = begins;
+  present_ = text;
+  since_ = seen.seconds;
+  return true;
+}
+
+bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
+  const std::string text =
+      FormatBatchedParadigm(*ParseBatchedParadigm(kAutoBegins));
   if (present_ == text) return false;
   const bool cut =
       std::ranges::any_of(seen.workers, [&seen](const MeasuredWorker& of) {
@@ -249,12 +279,8 @@ bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
     trial_ = Trial{text, seen.seconds};
     return false;
   }
-  look.advised = text;
   look.why = "it is taken over, and what a cut costs is not known";
-  look.to = begins;
-  present_ = text;
-  since_ = seen.seconds;
-  return true;
+  return BeginAnew(seen, look);
 }
 
 void AutoPilot::Decide(const Seen& seen, bool acts, double slowest,
@@ -311,11 +337,11 @@ bool AutoPilot::GoBack(const Seen& seen, const Option& present, Look& look) {
   lock.seconds = std::max(2 * lock.seconds, kFirstLock * spent);
   lock.until = seen.seconds + lock.seconds;
   lock.active = lock.failed = true;
-  lock.why = "it was slower than was predicted";
+  lock.why = "it was worth less than was predicted";
   look.advised = before->text;
   look.gain = before->value / present.value;
   look.why = absl::StrFormat(
-      "it is slower than was predicted, %s, and is left again for %s",
+      "it is worth less than was predicted, %s, and is left again for %s",
       Speed(present), Speed(*before));
   look.to = before->paradigm;
   trial_.reset();

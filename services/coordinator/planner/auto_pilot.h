@@ -37,7 +37,9 @@ namespace paceline {
 //
 // Whoever begins to steer a job in the middle, after a pause or a restart, say,
 // has not seen its paradigm begin: that is on trial, too. If it cuts batches,
-// and what a cut costs is not known, the job first goes back to kAutoBegins.
+// and what a cut costs is not known, the job first goes back to kAutoBegins. So
+// does a job whose rate follows the noise of its gradients, until that is
+// known.
 //
 // What it looks at is of the last minute or so, the same for all workers. As
 // long as nothing changes it plays more and more rarely.
@@ -116,6 +118,8 @@ class AutoPilot {
   // Why a switch to it is not worth while or not allowed; empty: it is.
   std::string Objection(const Seen& seen, const Option& option,
                         const Option& present, double slowest) const;
+  // Goes back to kAutoBegins. False: that is the present one.
+  bool BeginAnew(const Seen& seen, Look& look);
   // The first look at a job that is to be steered. True: it goes back to
   // kAutoBegins first.
   bool TakesOver(const Seen& seen, Look& look);
@@ -141,6 +145,7 @@ class AutoPilot {
   double next_ = 0;                      // and when the next one is due,
   double interval_ = 0;                  // after so many seconds.
   std::map<std::string, double> paces_;  // Then, of the workers by name.
+  double noise_ = 0;                     // And PlayedJob's.
 };
 
 }  // namespace paceline

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "common/rng.h"
 #include "services/coordinator/planner/tempo.h"
 #include "services/coordinator/planner/worker_sample.h"
+#include "services/coordinator/sync/core/ada_scale.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
@@ -48,42 +48,57 @@ class Tally final : public ClusterObserver {
   Tally(Nanos from, Nanos until) : from_(from), until_(until) {}
 
   void Decided(Nanos at, const RunOutput& output) override {
-    if (at < from_) return;
     if (const auto* const counted = std::get_if<PushCounted>(&output)) {
+      // Its version is the one after it.
+      const bool alone = counted->version > version_;
+      version_ = counted->version;
+      if (at < from_) return;
       const double trained =
           static_cast<double>(counted->samples) - counted->discarded;
       samples_ += trained;
       stale_ += trained * static_cast<double>(counted->staleness);
-      first_ = std::min(first_, counted->version);
-      latest_ = counted->version;
+      if (alone) {
+        ++pushes_;
+      } else {
+        gathered_ += trained;
+      }
     } else if (const auto* const command =
                    std::get_if<NumberedCommand>(&output)) {
-      closings_ += std::holds_alternative<CloseCommand>(command->command);
+      const auto* const close = std::get_if<CloseCommand>(&command->command);
+      if (close == nullptr || !close->updates) return;
+      ++version_;
+      if (at >= from_) ++rounds_;
     }
   }
 
-  Forecast ToForecast() const {
+  Forecast ToForecast(double batch_size) const {
     Forecast forecast;
     forecast.samples_per_second = samples_ / ToSeconds(until_ - from_);
-    if (samples_ > 0) forecast.staleness = stale_ / samples_;
+    if (samples_ > 0) {
+      forecast.staleness = stale_ / samples_;
+      forecast.in_rounds = gathered_ / samples_;
+    }
+    if (rounds_ > 0) {
+      forecast.round_batches = gathered_ / (rounds_ * batch_size);
+    }
     return forecast;
   }
 
   // The share of the updates that were single pushes.
   double SinglePushes() const {
-    const auto updates = static_cast<double>(latest_ - first_);
-    if (updates <= 0) return 0;
-    return std::clamp(1 - closings_ / updates, 0.0, 1.0);
+    const double updates = pushes_ + rounds_;
+    return updates > 0 ? pushes_ / updates : 0;
   }
 
  private:
   const Nanos from_;
   const Nanos until_;
+  Version version_ = 0;
   double samples_ = 0;
-  double stale_ = 0;  // Their staleness, added up.
-  double closings_ = 0;
-  Version first_ = std::numeric_limits<Version>::max();
-  Version latest_ = 0;
+  double stale_ = 0;     // Their staleness, added up.
+  double gathered_ = 0;  // Those in rounds.
+  double rounds_ = 0;    // That were closed.
+  double pushes_ = 0;    // That were updates by themselves.
 };
 
 // What a pull took includes what a server parked it for, which another
@@ -175,30 +190,21 @@ Forecast PlaySample(const ParadigmSpec& paradigm, const PlayedJob& job,
       PlayTallied(*AmongSome(paradigm, most, workers.size()), job, some, luck);
   const double each =
       static_cast<double>(workers.size()) / static_cast<double>(most);
-  Forecast forecast = tally.ToForecast();
+  Forecast forecast = tally.ToForecast(job.batch_size);
   forecast.samples_per_second *= each;
   // There are as many rounds, but more single pushes.
   forecast.staleness *= 1 + tally.SinglePushes() * (each - 1);
+  forecast.round_batches *= each;
   return forecast;
 }
 
-}  // namespace
-
-double WorthOfStale(double staleness, size_t workers) {
-  const double others = std::max<double>(1, static_cast<double>(workers) - 1);
-  return 1 / (1 + kPriceOfStaleness * staleness / others +
-              kPriceOfAny * std::min(1.0, staleness));
-}
-
-double Forecast::Value(size_t workers) const {
-  return samples_per_second * WorthOfStale(staleness, workers);
-}
-
-Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
-              absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+Forecast PlayAny(const ParadigmSpec& paradigm, const PlayedJob& job,
+                 absl::Span<const MeasuredWorker> workers, uint64_t luck) {
   const size_t all = workers.size();
   const bool whole = all <= kPlayedWhole || !AmongSome(paradigm, kFew, all);
-  if (whole) return PlayTallied(paradigm, job, workers, luck).ToForecast();
+  if (whole) {
+    return PlayTallied(paradigm, job, workers, luck).ToForecast(job.batch_size);
+  }
   Forecast forecast = PlaySample(paradigm, job, workers, kSample, luck);
   if (AwaitsOf(paradigm) != Awaits::kSome) return forecast;
   double few = 0;
@@ -216,13 +222,40 @@ Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
   return forecast;
 }
 
-Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
-                   absl::Span<const MeasuredWorker> workers, uint64_t luck) {
-  return PlayTallied(paradigm, job, workers, luck, /*in_full=*/true)
-      .ToForecast();
+Forecast WithEfficiency(const PlayedJob& job, Forecast forecast) {
+  const double batches = forecast.round_batches;
+  if (!job.noise.has_value() || !(batches > 0)) return forecast;
+  const double in_round =
+      std::min(1.0, AdaScaleGain(batches, *job.noise) / batches);
+  forecast.efficiency = 1 - forecast.in_rounds * (1 - in_round);
+  return forecast;
 }
 
-std::vector<std::string> ParadigmsFor(size_t workers) {
+}  // namespace
+
+double WorthOfStale(double staleness, size_t workers) {
+  const double others = std::max<double>(1, static_cast<double>(workers) - 1);
+  return 1 / (1 + kPriceOfStaleness * staleness / others +
+              kPriceOfAny * std::min(1.0, staleness));
+}
+
+double Forecast::Value(size_t workers) const {
+  return samples_per_second * efficiency * WorthOfStale(staleness, workers);
+}
+
+Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
+              absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+  return WithEfficiency(job, PlayAny(paradigm, job, workers, luck));
+}
+
+Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
+                   absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+  return WithEfficiency(
+      job, PlayTallied(paradigm, job, workers, luck, /*in_full=*/true)
+               .ToForecast(job.batch_size));
+}
+
+std::vector<std::string> ParadigmsFor(size_t workers, bool ada_scale) {
   std::vector<std::string> texts = {
       "bsp", "bsp,batching=balanced",       "bsp:steal=true", "cgp",
       "abs", "asp:staleness_weight=inverse"};
@@ -234,6 +267,8 @@ std::vector<std::string> ParadigmsFor(size_t workers) {
       if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
     }
   }
+  // Of gradients that are all noise an update may have more.
+  if (ada_scale) texts.push_back(absl::StrCat("kbatchsync:k=", 2 * workers));
   return texts;
 }
 

@@ -18,6 +18,14 @@ struct Forecast {
   double samples_per_second = 0;
   // Updates that a push is behind, on average.
   double staleness = 0;
+  // Of the samples, those that a round has gathered, and how many batches a
+  // round has, on average.
+  double in_rounds = 0;
+  double round_batches = 0;
+  // What a sample is worth beside one in an update of a single batch. Less than
+  // 1 only where large updates waste some: with the rate of AdaScale. By other
+  // strengths a sample moves the weights as far as it ever does.
+  double efficiency = 1;
 
   // Samples a second of the same worth as fresh ones. REQUIRES: workers > 0.
   double Value(size_t workers) const;
@@ -44,8 +52,9 @@ Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
                    absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
 
 // What is worth playing with so many workers, as people write it
-// (ParseBatchedParadigm). Each can be had at any moment.
-std::vector<std::string> ParadigmsFor(size_t workers);
+// (ParseBatchedParadigm). Each can be had at any moment. `ada_scale`: of a job
+// whose rate follows the noise, so that large rounds may be worth while.
+std::vector<std::string> ParadigmsFor(size_t workers, bool ada_scale = false);
 
 }  // namespace paceline
 

@@ -69,6 +69,10 @@ ClusterPilot::Answer SimulatedPilot::Look(Nanos now, const RunCourse& course) {
   seen.job = {.batch_size = spec_.run.batch_size,
               .micro_batch = spec_.micro_batch,
               .batching = course.settings().batching};
+  if (spec_.run.ada_scale) {
+    seen.job.ada_scale = true;
+    seen.job.noise = course.noise_of_batch();
+  }
   for (const WorkerId id : core.Members()) {
     const auto of = workers_.find(id);
     if (of == workers_.end()) continue;

@@ -475,6 +475,10 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   seen.job = {.batch_size = spec_.batch_size(),
               .micro_batch = spec_.micro_batch(),
               .batching = *ParseBatching(spec_.batching())};
+  if (setup_.plan.round_strength == RoundStrength::kAdaScale) {
+    seen.job.ada_scale = true;
+    seen.job.noise = course_.noise_of_batch();
+  }
   for (const WorkerId worker : core->Members()) {
     const RunMember* const member = course_.members().Find(worker);
     if (member == nullptr) continue;

@@ -18,6 +18,10 @@ struct PlayedJob {
   // What each micro-batch of an iteration after its first takes besides its
   // samples' time, as a share of the time of a full batch, as far as is known.
   double micro_batch_cost = 0;
+  // The rate of a round has AdaScaleGain(), by the noise of one batch as far as
+  // it is known.
+  bool ada_scale = false;
+  std::optional<double> noise = std::nullopt;
 };
 
 // A job that trains, at one moment, as far as its paradigm's choice goes.

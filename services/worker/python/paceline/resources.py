@@ -43,8 +43,11 @@ class PlayedParadigm:
     paradigm: str = ""
     samples_per_second: float = 0.0  # Trained on: without discarded ones.
     staleness: float = 0.0  # Of a push, on average.
-    value: float = 0.0  # The speed, less what staleness is thought to cost.
+    # The speed times `efficiency`, less what staleness is thought to cost.
+    value: float = 0.0
     excluded: str = ""  # Why it is not chosen; mostly "".
+    # What a sample is worth beside one in an update of a single batch.
+    efficiency: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

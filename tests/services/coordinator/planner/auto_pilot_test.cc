@@ -232,6 +232,36 @@ TEST(AutoPilotTest, AJobThatIsTakenOverUnderABadParadigmLeavesIt) {
   EXPECT_THAT(job.present(), Not(StartsWith("cgp")));
 }
 
+// Rounds have no gain before, and only rounds show it.
+TEST(AutoPilotTest, ARateThatFollowsTheNoiseNeedsTheNoise) {
+  Job job(Measured({1, 1, 1, 4}));
+  job.seen().job.ada_scale = true;
+  AutoPilot::Look look = job.Look();
+  EXPECT_FALSE(look.to.has_value());
+  EXPECT_THAT(look.why, HasSubstr("noise of the gradients is not known"));
+  job.seen().present = *ParseParadigm("asp");
+  EXPECT_FALSE(job.Look(/*acts=*/false).to.has_value());
+  look = job.Look();
+  ASSERT_TRUE(look.to.has_value());
+  EXPECT_EQ(FormatParadigm(look.to->paradigm), "bsp");
+  job.seen().job.noise = 100;
+  EXPECT_THAT(job.Look().options, Not(IsEmpty()));
+}
+
+TEST(AutoPilotTest, TheNoiseDecidesWhatLargeRoundsAreWorth) {
+  const auto choice = [](double noise) {
+    Job job(Measured(std::vector<double>(8, 1.0), Scatter::kExponential));
+    job.seen().job.ada_scale = true;
+    job.seen().job.noise = noise;
+    job.TrainAndLook(500);
+    return job.present();
+  };
+  const std::string quiet = choice(0);
+  const std::string noisy = choice(1000);
+  EXPECT_NE(quiet, noisy);
+  EXPECT_THAT(quiet, StartsWith("asp")) << "an update needs no second batch";
+}
+
 TEST(AutoPilotTest, TimesOfDaysCanBePlayed) {
   auto workers = Measured(kQuarterSlow);
   for (MeasuredWorker& worker : workers) {

@@ -1,5 +1,6 @@
 #include "services/coordinator/planner/forecast.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -73,6 +74,55 @@ TEST(ForecastTest, StaleWorkIsWorthLess) {
   EXPECT_EQ(WorthOfStale(0, 1), 1);
 }
 
+TEST(ForecastTest, LargeUpdatesAreWorthWhatTheirNoiseSays) {
+  // No update is larger by rule, so a sample counts alike in all.
+  const auto workers = Measured(kEqual);
+  EXPECT_EQ(PlayText("bsp", workers).efficiency, 1);
+  EXPECT_NEAR(PlayText("bsp", workers).round_batches, 8, 0.25);
+  EXPECT_EQ(PlayText("bsp", workers).in_rounds, 1);
+  EXPECT_NEAR(PlayText("kbatchsync:k=4", workers).round_batches, 4, 0.25);
+  EXPECT_EQ(PlayText("asp", workers).in_rounds, 0);
+
+  PlayedJob job = kJob;
+  // Seven of eight batches say nothing new.
+  job.noise = 0;
+  EXPECT_NEAR(PlayText("bsp", workers, job).efficiency, 1.0 / 8, 0.01);
+  EXPECT_EQ(PlayText("asp", workers, job).efficiency, 1);
+  // Two slow ones are a group by themselves, and are in every fourth round of
+  // six, of the 26 batches of four rounds.
+  const Forecast groups = PlayText("cgp", Measured(kTwoSlow), job);
+  EXPECT_NEAR(groups.efficiency, 4.0 / 26, 0.01);
+  // Half as much is learnt from a sample of a round.
+  job.noise = 6;
+  EXPECT_NEAR(PlayText("bsp", workers, job).efficiency, 0.5, 0.01);
+  const double half = PlayText("bsp", workers, job).Value(8);
+  EXPECT_NEAR(half, 0.5 * PlayText("bsp", workers).Value(8), 2);
+  // And everything.
+  job.noise = 1e9;
+  EXPECT_NEAR(PlayText("bsp", workers, job).efficiency, 1, 1e-6);
+}
+
+// Of small rounds the slow are left out, so that large ones train more samples
+// a second.
+TEST(ForecastTest, TheNoiseDecidesHowManyBatchesAnUpdateHas) {
+  const auto workers = Measured({1, 1, 2, 2, 3, 3, 4, 4});
+  const auto best = [&workers](double noise) {
+    PlayedJob job = kJob;
+    job.noise = noise;
+    std::string most;
+    double value = 0;
+    for (const std::string& text : ParadigmsFor(8, /*ada_scale=*/true)) {
+      if (text.rfind("kbatchsync", 0) != 0) continue;
+      const double of = PlayText(text, workers, job).Value(8);
+      if (of > value) most = text;
+      value = std::max(value, of);
+    }
+    return most;
+  };
+  EXPECT_EQ(best(0), "kbatchsync:k=4");
+  EXPECT_EQ(best(1000), "kbatchsync:k=16");
+}
+
 // Iterations as they are, and the same in four micro-batches, of which each
 // after the first takes so much more.
 std::vector<MeasuredWorker> Cut(std::vector<MeasuredWorker> workers,
@@ -121,7 +171,7 @@ TEST(ForecastTest, WithoutBothKindsACutCostsWhatIsNotKnown) {
 TEST(ForecastTest, EveryParadigmCanBePlayedWithAnyNumberOfWorkers) {
   for (size_t workers = 1; workers <= 9; ++workers) {
     const auto measured = Measured(std::vector<double>(workers, 0.1));
-    for (const std::string& text : ParadigmsFor(workers)) {
+    for (const std::string& text : ParadigmsFor(workers, /*ada_scale=*/true)) {
       EXPECT_GT(PlayText(text, measured).samples_per_second, 0)
           << text << " with " << workers;
     }
