@@ -87,6 +87,12 @@ void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
                   "0.02: two percent.")
       ->type_name("SHARE");
   command
+      .add_option("--in-flight", flags.in_flight,
+                  "Iterations that each worker has in hand at once: while one "
+                  "is computed, gradients and weights of the others are under "
+                  "way. Each is a member of its own: w0, w0.2, ...")
+      ->type_name("N");
+  command
       .add_option("--trace", flags.trace,
                   "Replay the times of iterations that this file has. Default: "
                   "times are drawn.")
@@ -291,6 +297,13 @@ absl::StatusOr<int64_t> MadeUpSamples(const SimulateFlags& flags,
   return iterations * workers * batch;
 }
 
+// Those that stand for themselves.
+size_t Devices(const ClusterSpec& cluster) {
+  return static_cast<size_t>(std::ranges::count_if(
+      cluster.workers,
+      [](const WorkerSpec& worker) { return !worker.of.has_value(); }));
+}
+
 // Sets when the run ends: by samples, by time, or by what comes first.
 absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
   ClusterSpec& cluster = options.cluster;
@@ -311,8 +324,7 @@ absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
     samples = options.data->train.size();
   } else {
     PACELINE_ASSIGN_OR_RETURN(
-        samples,
-        MadeUpSamples(flags, static_cast<int64_t>(cluster.workers.size())));
+        samples, MadeUpSamples(flags, static_cast<int64_t>(Devices(cluster))));
   }
   if (samples / batch > kMostPushes / flags.epochs) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -376,9 +388,10 @@ double ShareNotRecorded(const DeviceSpec& device,
 }
 
 // Returns how long a whole iteration of a worker takes that waits for no other
-// one's push, if so many workers always push and pull at the same time.
+// one's push, if so many workers always push and pull at the same time, and so
+// many of its own compute and send in turn.
 double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster,
-                        size_t at_once) {
+                        size_t at_once, size_t in_flight) {
   const double bytes =
       static_cast<double>(cluster.model_bytes) / cluster.servers;
   const auto crowd = static_cast<double>(at_once);
@@ -386,13 +399,14 @@ double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster,
     return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
   };
   const ServerSpec& server = cluster.server;
-  const double pull = std::max(takes(worker.link.bytes_per_second),
+  const auto turns = static_cast<double>(in_flight);
+  const double pull = std::max(turns * takes(worker.link.bytes_per_second),
                                crowd * takes(server.link_bytes_per_second)) +
                       crowd * takes(server.copy_bytes_per_second);
   const double update =
       takes(server.apply_bytes_per_second) + ToSeconds(server.update);
   const DeviceSpec& device = worker.device;
-  return ToSeconds(device.iteration) +
+  return turns * ToSeconds(device.iteration) +
          kLatenciesPaid * ToSeconds(worker.link.latency) +
          ShareNotRecorded(device, &RecordedIteration::pull) * pull +
          ShareNotRecorded(device, &RecordedIteration::push) *
@@ -403,7 +417,8 @@ absl::Status CheckLease(const SimulateFlags& flags,
                         const ClusterSpec& cluster) {
   for (const WorkerSpec& worker : cluster.workers) {
     const double seconds =
-        IterationSeconds(worker, cluster, cluster.workers.size());
+        IterationSeconds(worker, cluster, cluster.workers.size(),
+                         cluster.workers.size() / Devices(cluster));
     if (seconds < kStuckLeases * absl::ToDoubleSeconds(cluster.run.lease))
       continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -421,7 +436,7 @@ absl::Status CheckPushes(const SimulateFlags& flags,
   if (cluster.samples_end) return absl::OkStatus();
   double pushes = 0;
   for (const WorkerSpec& worker : cluster.workers) {
-    pushes += ToSeconds(cluster.end) / IterationSeconds(worker, cluster, 1);
+    pushes += ToSeconds(cluster.end) / IterationSeconds(worker, cluster, 1, 1);
   }
   if (pushes <= kMostPushes) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -23,6 +23,7 @@ struct SimulateFlags : JobFlags {
   std::string profile = "uniform";
   std::vector<std::string> jitter;
   double micro_batch_cost = 0;  // Of the mean time of a full batch.
+  int64_t in_flight = 1;        // Iterations of each worker.
   std::string trace;
   // What such a file has, of a job; `trace` is empty then. No flag fills it.
   std::string job_trace;

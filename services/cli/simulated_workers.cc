@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/in_flight.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
 #include "services/cli/trace_file.h"
@@ -238,6 +239,22 @@ absl::Status AddLinks(const SimulateFlags& flags,
   return absl::OkStatus();
 }
 
+absl::Status AddInFlight(const SimulateFlags& flags,
+                         std::vector<WorkerSpec>& workers) {
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--in-flight", flags.in_flight, 1, kMostInFlight));
+  const size_t count = workers.size();
+  for (int i = 1; i < flags.in_flight; ++i) {
+    for (size_t of = 0; of < count; ++of) {
+      WorkerSpec other = workers[of];
+      other.name = NameInFlight(other.name, i);
+      other.of = of;
+      workers.push_back(std::move(other));
+    }
+  }
+  return absl::OkStatus();
+}
+
 using Kind = MembershipChange::Kind;
 
 constexpr Nanos kLatest = Nanos{10} * 365 * 86'400 * 1'000'000'000;
@@ -335,6 +352,7 @@ absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(
         static_cast<double>(worker.device.iteration) * flags.micro_batch_cost);
   }
   PACELINE_RETURN_IF_ERROR(AddLinks(flags, workers));
+  PACELINE_RETURN_IF_ERROR(AddInFlight(flags, workers));
   return workers;
 }
 

@@ -11,7 +11,8 @@ namespace paceline {
 
 // The virtual workers and their links, out of --workers, --iteration-times,
 // --profile, --jitter, --micro-batch-cost, --trace, --latency and --bandwidth:
-// lists repeat until every worker has its value. Reads the trace. NOT_FOUND if
+// lists repeat until every worker has its value. Behind the workers come their
+// other members of --in-flight. Reads the trace. NOT_FOUND if
 // there is none; INVALID_ARGUMENT, naming the flag, for all else that is wrong.
 // REQUIRES: the batch size is in its range.
 absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(

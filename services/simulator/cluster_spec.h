@@ -31,6 +31,12 @@ struct WorkerSpec {
   // To the coordinator and to each server. The servers send and take equal
   // parts of the model at the same time.
   LinkSpec link;
+  // It is another iteration in flight of this worker, which is an earlier one
+  // and stands for itself. It computes on that one's device, in turn, and its
+  // own `device` has no meaning. Its transfers take turns on that one's link,
+  // too, unless servers share links or it is a whole run. Nothing: it stands
+  // for itself.
+  std::optional<size_t> of = std::nullopt;
   // Loading takes no time: what is reserved only comes to it in another order.
   SampleWishes wishes = {.extends = true};
 };

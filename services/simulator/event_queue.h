@@ -38,6 +38,7 @@ enum class EventKind : uint8_t {
   kEvicted,        // Likewise; no argument.
   kPull,           // The servers have the request of a worker's weights.
   kPullServed,     // They have read them.
+  kWeightsArrive,  // Where a device is shared: the worker asks for it.
   // Of a whole run.
   kFilesOpened,
   kParametersAdmitted,

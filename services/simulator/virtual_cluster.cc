@@ -67,6 +67,7 @@ bool IsOfItsCourse(EventKind kind) {
     case EventKind::kDeparted:
     case EventKind::kPull:
     case EventKind::kPullServed:
+    case EventKind::kWeightsArrive:
     case EventKind::kLoaded:
     case EventKind::kInitialized:
     case EventKind::kEvaluated:
@@ -102,9 +103,11 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
   CHECK(!spec_.whole_run || !load_.takes_time());
   std::erase(observers_, nullptr);
   devices_.reserve(spec_.workers.size());
+  queues_.resize(spec_.workers.size());
   for (size_t i = 0; i < spec_.workers.size(); ++i) {
     devices_.emplace_back(&spec_.workers[i].device, spec_.run.batch_size,
                           DeriveSeed(spec_.seed, i));
+    if (const auto of = spec_.workers[i].of) queues_[*of].emplace();
   }
   if (!spec_.whole_run) {
     servers_.emplace_back(0, spec_.servers, 1);
@@ -324,6 +327,9 @@ void VirtualCluster::HandleWorker(const TimedEvent& event) {
       return Pull(event.worker);
     case EventKind::kPullServed:
       return PullServed(event.worker);
+    case EventKind::kWeightsArrive:
+      if (Hindered(event)) return;
+      return AskForDevice(event.worker);
     case EventKind::kComputed:
       if (Hindered(event)) return;
       return Computed(event.worker);

@@ -14,6 +14,7 @@
 #include "services/coordinator/run/course/course.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
+#include "services/simulator/device_queue.h"
 #include "services/simulator/event_queue.h"
 #include "services/simulator/faults.h"
 #include "services/simulator/run_statistics.h"
@@ -153,6 +154,16 @@ class VirtualCluster {
   void LetPull();
   void PullServed(uint32_t id);
   void HaveWeights(uint32_t id, Nanos at);
+  // Computes the range in hand, once the device is free.
+  void AskForDevice(uint32_t id);
+  void ComputeFrom(uint32_t id, Nanos at);
+  void LeaveDevice(uint32_t id);
+  // Index of the worker whose device and link it has.
+  size_t DeviceOf(const VirtualWorker& worker) const {
+    return spec_.workers[worker.index].of.value_or(worker.index);
+  }
+  // Null: nobody else has them.
+  DeviceQueue* QueueOf(const VirtualWorker& worker);
   void Computed(uint32_t id);
   void GradientReady(uint32_t id);
   void SendPlan(const PlanCommand& command);
@@ -204,7 +215,9 @@ class VirtualCluster {
   EventQueue queue_;
   Nanos now_ = 0;
 
-  std::vector<Device> devices_;         // By index.
+  std::vector<Device> devices_;  // By index.
+  // By index: of those whose device others share.
+  std::vector<std::optional<DeviceQueue>> queues_;
   std::vector<VirtualWorker> workers_;  // By WorkerId.
   // Of each index its latest incarnation; -1: none yet.
   std::vector<int64_t> latest_;

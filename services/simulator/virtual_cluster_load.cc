@@ -39,6 +39,7 @@ void VirtualCluster::Transferred(Direction direction) {
 void VirtualCluster::BreakOff(uint32_t id) {
   load_.Stop(now_, id);
   AwaitTransfers();
+  LeaveDevice(id);
 }
 
 void VirtualCluster::AwaitTransfers() {

@@ -19,7 +19,7 @@ IterationTimes TimesOf(const VirtualWorker& worker, Nanos until) {
     return worker.stage >= stage ? std::min(at, until) : until;
   };
   return {.granted = std::min(worker.granted, until),
-          .began = reached(Stage::kComputing, worker.began),
+          .began = reached(Stage::kQueued, worker.began),
           .ended = reached(Stage::kComputing, worker.ended),
           .planned = reached(Stage::kPushing, worker.planned),
           .reported = until};
@@ -93,7 +93,7 @@ void VirtualCluster::Pull(uint32_t id) {
     }
     closed = std::max(closed, *there);
   }
-  worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
+  worker.iteration = devices_[DeviceOf(worker)].Next(worker.grant.range.size());
   if (Happens(spec_.faults.worker_stuck)) {
     worker.iteration.work +=
         draws_.Delay(30 * absl::ToInt64Nanoseconds(spec_.run.lease));
@@ -109,10 +109,15 @@ void VirtualCluster::Pull(uint32_t id) {
 void VirtualCluster::PullServed(uint32_t id) {
   const VirtualWorker& worker = workers_[id];
   Tell(&ClusterObserver::Pulled, now_, worker.grant);
+  DeviceQueue* const queue = QueueOf(worker);
   if (Shares(worker.iteration.pull)) {
     return Transfer(id, Direction::kFromServers);
   }
   const Nanos latency = LatencyOf(id);
+  if (queue != nullptr && !worker.iteration.pull.has_value()) {
+    return HaveWeights(id,
+                       queue->Receive(now_, TransferTime(worker)) + latency);
+  }
   // A recorded time includes the request's way.
   HaveWeights(
       id, now_ + std::max<Nanos>(0, worker.iteration.pull.value_or(
@@ -122,12 +127,36 @@ void VirtualCluster::PullServed(uint32_t id) {
 
 void VirtualCluster::HaveWeights(uint32_t id, Nanos at) {
   VirtualWorker& worker = workers_[id];
-  worker.stage = Stage::kComputing;
-  worker.began = at;
   worker.before = 0;
-  worker.range_began = worker.began;
+  worker.began = at;
+  if (QueueOf(worker) == nullptr) return ComputeFrom(id, at);
+  Next(id, EventKind::kWeightsArrive, at);
+}
+
+void VirtualCluster::AskForDevice(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  worker.stage = Stage::kQueued;
+  DeviceQueue* const queue = QueueOf(worker);
+  if (queue == nullptr || queue->Ask(id)) ComputeFrom(id, now_);
+}
+
+void VirtualCluster::ComputeFrom(uint32_t id, Nanos at) {
+  VirtualWorker& worker = workers_[id];
+  worker.stage = Stage::kComputing;
+  worker.range_began = at;
   PlanCompute(worker);
   Next(id, EventKind::kComputed, worker.ended);
+}
+
+void VirtualCluster::LeaveDevice(uint32_t id) {
+  DeviceQueue* const queue = QueueOf(workers_[id]);
+  if (queue == nullptr) return;
+  if (const auto next = queue->Leave(id)) ComputeFrom(*next, now_);
+}
+
+DeviceQueue* VirtualCluster::QueueOf(const VirtualWorker& worker) {
+  std::optional<DeviceQueue>& queue = queues_[DeviceOf(worker)];
+  return queue.has_value() ? &*queue : nullptr;
 }
 
 // What pulls wait for may have happened.
@@ -138,7 +167,7 @@ void VirtualCluster::LetPull() {
 }
 
 void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
-  const Device& device = devices_[worker.index];
+  const Device& device = devices_[DeviceOf(worker)];
   const std::vector<SampleRange>& extensions = worker.grant.extensions;
   const uint32_t size =
       (extensions.empty() ? worker.grant.range : extensions.back()).size();
@@ -166,6 +195,7 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
 }
 
 void VirtualCluster::Computed(uint32_t id) {
+  LeaveDevice(id);
   VirtualWorker& worker = workers_[id];
   Tell(&ClusterObserver::Computed, now_, worker.grant, worker.samples);
   if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
@@ -208,13 +238,11 @@ void VirtualCluster::SendExtension(const ExtendCommand& command) {
 
 void VirtualCluster::GoOn(uint32_t id) {
   VirtualWorker& worker = workers_[id];
-  worker.stage = Stage::kComputing;
   worker.before = worker.samples;
-  worker.range_began = now_;
-  worker.iteration.work =
-      devices_[worker.index].Next(worker.grant.extensions.back().size()).work;
-  PlanCompute(worker);
-  Next(id, EventKind::kComputed, worker.ended);
+  worker.iteration.work = devices_[DeviceOf(worker)]
+                              .Next(worker.grant.extensions.back().size())
+                              .work;
+  AskForDevice(id);
 }
 
 void VirtualCluster::Push(uint32_t id) {
@@ -241,8 +269,11 @@ void VirtualCluster::Push(uint32_t id) {
   if (Shares(worker.iteration.push)) return Transfer(id, Direction::kToServers);
   const Nanos takes =
       worker.iteration.push.value_or(TransferTime(worker) + 2 * latency);
+  DeviceQueue* const queue = QueueOf(worker);
   // A recorded time includes the acknowledgement's way.
-  worker.sent = now_ + std::max<Nanos>(0, takes - 2 * latency);
+  worker.sent = queue != nullptr && !worker.iteration.push.has_value()
+                    ? queue->Send(now_, TransferTime(worker))
+                    : now_ + std::max<Nanos>(0, takes - 2 * latency);
   Next(id, EventKind::kPushArrives, worker.sent + latency);
 }
 
@@ -332,7 +363,9 @@ void VirtualCluster::PushDone(uint32_t id) {
 void VirtualCluster::TakeRefresh(uint32_t id, Iteration iteration) {
   VirtualWorker& worker = workers_[id];
   if (!worker.alive || worker.grant.iteration != iteration) return;
-  if (worker.stage == Stage::kPulling) worker.refresh = true;
+  if (worker.stage == Stage::kPulling || worker.stage == Stage::kQueued) {
+    worker.refresh = true;
+  }
   if (worker.stage != Stage::kComputing) return;
   worker.refresh = true;
   const Nanos ended = worker.ended;
@@ -344,8 +377,7 @@ void VirtualCluster::TakeAbandon(uint32_t id, Iteration iteration) {
   VirtualWorker& worker = workers_[id];
   if (!worker.alive || worker.grant.iteration != iteration) return;
   // Too late, or dropped already.
-  if (worker.stage != Stage::kPulling && worker.stage != Stage::kComputing &&
-      worker.stage != Stage::kAsking) {
+  if (worker.stage == Stage::kWaiting || worker.stage >= Stage::kPushing) {
     return;
   }
   IterationOver(id, now_);

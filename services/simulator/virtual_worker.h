@@ -40,8 +40,9 @@ struct VirtualEvaluator : VirtualMember {
 struct VirtualWorker : VirtualMember {
   enum class Stage : uint8_t {
     kWaiting,    // For a grant.
-    kPulling,    // It is not known yet when it has its weights.
-    kComputing,  // Or the weights are on their way.
+    kPulling,    // Its weights are to come.
+    kQueued,     // For a device on which another iteration computes.
+    kComputing,  // Or, on a device of its own, the weights are on their way.
     kAsking,     // For the plan of its push.
     kPushing,    // Up to the coordinator's hearing of it.
     kDropping,   // Has abandoned its iteration, of which the coordinator hears.
@@ -57,8 +58,8 @@ struct VirtualWorker : VirtualMember {
   Device::Iteration iteration;
   uint32_t samples = 0;  // Of the push.
   Nanos granted = 0;     // When it had the grant.
-  Nanos began = 0;       // To compute.
-  Nanos ended = 0;       // That.
+  Nanos began = 0;       // To compute, or to wait for its device.
+  Nanos ended = 0;       // When it has computed.
   // The range in hand: how many samples were before it, and when it began.
   uint32_t before = 0;
   Nanos range_began = 0;

@@ -155,6 +155,25 @@ ClusterSpec FaultySpec(uint64_t seed) {
   return spec;
 }
 
+// Everybody has another iteration in flight, which may be lost alone.
+void AddInFlight(ClusterSpec& spec) {
+  for (size_t of = 0; of < 5; ++of) {
+    WorkerSpec other = spec.workers[of];
+    other.name += ".2";
+    other.of = of;
+    spec.workers.push_back(other);
+  }
+  for (size_t i = spec.changes.size(); i-- > 0;) {
+    MembershipChange other = spec.changes[i];
+    other.worker += 5;
+    other.at += kMillisecond;
+    spec.changes.push_back(other);
+  }
+  std::ranges::sort(spec.changes, {}, [](const MembershipChange& change) {
+    return std::pair(change.at, change.worker);
+  });
+}
+
 class FaultsOfTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(FaultsOfTest, LoseNoSample) {
@@ -166,6 +185,7 @@ TEST_P(FaultsOfTest, LoseNoSample) {
       spec.switches = {{0.3, *ParseParadigm("bsp")},
                        {0.6, *ParseParadigm("asp")}};
     }
+    if (seed % 3 == 1) AddInFlight(spec);
     HistoryChecker checker(spec);
     const SimulationResult result = Simulate(spec, GetParam(), &checker);
     EXPECT_TRUE(result.complete) << seed;

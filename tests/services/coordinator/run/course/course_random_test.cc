@@ -34,6 +34,26 @@ std::vector<ParadigmSpec> Paradigms() {
   return paradigms;
 }
 
+void AddWorkers(Rng& rng, Rng& loaders, ClusterSpec& spec) {
+  for (uint64_t i = spec.settings.workers_min + rng.Below(3); i > 0; --i) {
+    WorkerSpec& worker = spec.workers.emplace_back();
+    worker.name = absl::StrCat("w", i);
+    worker.device.iteration =
+        static_cast<Nanos>(10 + rng.Below(200)) * kMillisecond;
+    worker.device.jitter.kind = Jitter::Kind::kExponential;
+    worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
+    worker.wishes = DrawWishes(loaders, spec.run.batch_size);
+  }
+}
+
+// One worker has another iteration in flight.
+void AddInFlight(ClusterSpec& spec) {
+  WorkerSpec other = spec.workers[0];
+  other.name += ".2";
+  other.of = 0;
+  spec.workers.push_back(other);
+}
+
 // A small job among a few workers, servers and people; all that `faults` does
 // not say is drawn from the seed.
 ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
@@ -85,15 +105,8 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
     spec.start.position.next_begin = spec.train_samples / 2;
     spec.start.position.open = {{0, 1, 4}};
   }
-  for (uint64_t i = settings.workers_min + rng.Below(3); i > 0; --i) {
-    WorkerSpec& worker = spec.workers.emplace_back();
-    worker.name = absl::StrCat("w", i);
-    worker.device.iteration =
-        static_cast<Nanos>(10 + rng.Below(200)) * kMillisecond;
-    worker.device.jitter.kind = Jitter::Kind::kExponential;
-    worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
-    worker.wishes = DrawWishes(loaders, run.batch_size);
-  }
+  AddWorkers(rng, loaders, spec);
+  if (seed % 3 == 0) AddInFlight(spec);
   return spec;
 }
 
