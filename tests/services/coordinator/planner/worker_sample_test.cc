@@ -244,5 +244,22 @@ TEST(WorkerSampleTest, AlsoOfAThousand) {
   }
 }
 
+// An update of many batches is worth less, however few are played.
+TEST(WorkerSampleTest, ASampleKnowsTheBatchesOfARound) {
+  PlayedJob job = kJob;
+  job.ada_scale = true;
+  job.noise = 100;
+  const auto workers = Measured(AllPaces(300, 3));
+  for (const char* const rule :
+       {"bsp", "bsp:steal=true", "kbatchsync:k=150", "kbatchsync:k=600"}) {
+    const ParadigmSpec paradigm = *ParseParadigm(rule);
+    const Forecast some = Play(paradigm, job, workers);
+    const Forecast all = PlayWhole(paradigm, job, workers);
+    EXPECT_NEAR(some.round_batches / all.round_batches, 1, 0.05) << rule;
+    EXPECT_NEAR(some.efficiency, all.efficiency, 0.02) << rule;
+    EXPECT_LT(some.efficiency, 0.5) << rule;
+  }
+}
+
 }  // namespace
 }  // namespace paceline
