@@ -107,6 +107,9 @@ CommandLine WorkerCommand(absl::string_view bin_dir, absl::string_view folder,
   AppendUnlessEmpty(command, "--delay", pace.delay);
   AppendUnlessEmpty(command, "--pause", pace.pause);
   AppendUnlessEmpty(command, "--micro-batch-cost", pace.micro_batch_cost);
+  if (options.in_flight > 1) {
+    AppendUnlessEmpty(command, "--in-flight", absl::StrCat(options.in_flight));
+  }
   return command;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/in_flight.h"
 #include "common/job/duration.h"
 #include "common/job/names.h"
 #include "common/status.h"
@@ -138,6 +139,12 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
       .add_option("--threads", flags.threads,
                   "Compute threads of each worker. A program gets the number "
                   "as OMP_NUM_THREADS.")
+      ->type_name("N");
+  command
+      .add_option("--in-flight", flags.in_flight,
+                  "Iterations that each worker has in hand at once: while one "
+                  "is computed, gradients and weights of the others are under "
+                  "way. Each is a member of its own: w0, w0.2, ...")
       ->type_name("N");
 }
 
@@ -295,6 +302,12 @@ absl::Status CheckRecord(const LocalFlags& flags) {
     return refuse(flags.paradigms.size(), "give one --paradigm");
   }
   if (flags.repeat > 1) return refuse(flags.repeat, "leave --repeat out");
+  if (flags.in_flight > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--record ", flags.record,
+        ": the times would hold the waits of --in-flight for a device; leave "
+        "that out, and give it to paceline simulate"));
+  }
   return absl::OkStatus();
 }
 
@@ -306,6 +319,8 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
   PACELINE_RETURN_IF_ERROR(CheckInRange("--replicas", flags.replicas, 0, 1));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--threads", flags.threads, 1, kMaxThreads));
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--in-flight", flags.in_flight, 1, kMostInFlight));
   PACELINE_RETURN_IF_ERROR(CheckInRange("--port", flags.port, 0, 65535));
   PACELINE_RETURN_IF_ERROR(
       CheckOneOf("--wire", flags.wire, {"fp32", "bf16", "fp16", "int8"}));
@@ -369,7 +384,7 @@ void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
   spec.mutable_evaluation()->set_share(flags.eval_share);
   spec.mutable_evaluation()->set_defer(flags.defer_eval);
   spec.mutable_evaluation()->set_disabled(flags.no_eval);
-  const auto workers = static_cast<uint32_t>(flags.workers);
+  const auto workers = static_cast<uint32_t>(flags.workers * flags.in_flight);
   spec.mutable_workers()->set_min(workers);
   spec.mutable_workers()->set_max(workers);
   spec.set_servers(static_cast<uint32_t>(flags.servers));
@@ -402,6 +417,7 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
   AddToSpec(flags, options.job.spec);
   options.threads = static_cast<int>(flags.threads);
   options.threads_given = flags.typed.contains("--threads");
+  options.in_flight = static_cast<int>(flags.in_flight);
   options.port = static_cast<int>(flags.port);
   options.run_dir = flags.run_dir;
   options.record = flags.record;

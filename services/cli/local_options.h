@@ -37,6 +37,7 @@ struct LocalFlags : JobFlags {
   std::string micro_batch_cost;
   std::vector<std::string> device;
   int64_t threads = 1;
+  int64_t in_flight = 1;
   int64_t port = 0;
   std::string run_dir;
   std::string record;  // Empty: nothing is recorded.
@@ -70,6 +71,7 @@ struct LocalOptions {
   std::vector<std::string> devices;  // One a worker.
   int threads = 1;                   // Of each worker.
   bool threads_given = false;        // Rather than left to the default.
+  int in_flight = 1;                 // Iterations of each worker.
   int port = 0;
   std::string run_dir;  // Empty: to be chosen.
   std::string record;   // Empty: nothing is recorded.

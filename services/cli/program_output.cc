@@ -18,11 +18,15 @@ constexpr char kLogSuffix[] = ".program.log";
 // A traceback of Python, but not an epoch of progress lines.
 constexpr size_t kLinesShown = 12;
 
-// Where `word` stands by itself in `text`; npos if nowhere.
+// Where `word` stands by itself in `text`; npos if nowhere. "w0.2" is a word,
+// and in "of w0." w0 is one.
 size_t FindWord(absl::string_view text, absl::string_view word) {
-  const auto in_word = [&](size_t at) {
+  const auto alnum = [&](size_t at) {
     return at < text.size() &&
            absl::ascii_isalnum(static_cast<unsigned char>(text[at]));
+  };
+  const auto in_word = [&](size_t at) {
+    return alnum(at) || (at < text.size() && text[at] == '.' && alnum(at + 1));
   };
   size_t at = text.find(word);
   while (at != absl::string_view::npos) {

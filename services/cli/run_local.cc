@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/in_flight.h"
 #include "common/job/metric_target.h"
 #include "common/status.h"
 #include "services/cli/cluster.h"
@@ -149,7 +150,9 @@ std::vector<std::string> Agents(const LocalOptions& options) {
   std::vector<std::string> agents;
   if (!options.program.has_value()) return agents;
   for (size_t i = 0; i < options.workers.size(); ++i) {
-    agents.push_back(absl::StrCat("w", i));
+    for (int j = 0; j < options.in_flight; ++j) {
+      agents.push_back(NameInFlight(absl::StrCat("w", i), j));
+    }
   }
   agents.emplace_back("eval");
   return agents;

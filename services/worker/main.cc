@@ -18,12 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/flag_checks.h"
+#include "common/in_flight.h"
 #include "common/job/duration.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
@@ -43,6 +45,7 @@
 #include "services/worker/program/program_agent.h"
 #include "services/worker/worker.h"
 #include "services/worker/worker_metrics.h"
+#include "services/worker/workers_in_turn.h"
 
 namespace paceline {
 namespace {
@@ -70,6 +73,7 @@ struct Options {
   std::string pause;
   std::string micro_batch_cost;
   int threads = 1;
+  int in_flight = 1;
   double gpu_memory_fraction = 1;
   bool data_anywhere = false;
   bool evaluator = false;
@@ -142,18 +146,67 @@ v1::LogTold TellKeptLogs(const v1::TellLog& question) {
                             {v1::LogLine::PROGRAM, &kept.program}});
 }
 
-// Null unless it is to be an agent.
-absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options) {
+// Where a file is named after the worker, each has its own: "w0.2.log" beside
+// "w0.log".
+std::string ProgramLogOf(const Options& options, int index) {
+  const std::filesystem::path log = options.program_log;
+  const std::string file = log.filename();
+  if (index == 0 || !absl::StartsWith(file, options.name)) return log;
+  return log.parent_path() / absl::StrCat(NameInFlight(options.name, index),
+                                          file.substr(options.name.size()));
+}
+
+// Of the iteration `index` in flight. Null unless it is to be an agent.
+absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options,
+                                                      int index) {
   if (options.program.empty()) return nullptr;
   ProgramAgent::Options agent;
   agent.name = options.program;
-  agent.worker = options.name;
+  agent.worker = NameInFlight(options.name, index);
   agent.evaluator = options.evaluator;
   agent.socket = options.program_socket;
   agent.command = {.text = options.exec,
-                   .log = options.program_log,
+                   .log = ProgramLogOf(options, index),
                    .lines = &KeptLogs().program};
   return ProgramAgent::Create(std::move(agent));
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<ProgramAgent>>> AgentsOf(
+    const Options& options) {
+  std::vector<std::unique_ptr<ProgramAgent>> agents;
+  for (int i = 0; i < options.in_flight; ++i) {
+    PACELINE_ASSIGN_OR_RETURN(auto agent, AgentOf(options, i));
+    agents.push_back(std::move(agent));
+  }
+  return agents;
+}
+
+std::vector<ComputationSource*> SourcesOf(
+    const std::vector<std::unique_ptr<ProgramAgent>>& agents) {
+  std::vector<ComputationSource*> sources;
+  sources.reserve(agents.size());
+  for (const auto& agent : agents) sources.push_back(agent.get());
+  return sources;
+}
+
+absl::Status CheckInFlight(const Options& options) {
+  if (options.in_flight == 1) return absl::OkStatus();
+  if (options.evaluator) {
+    return absl::InvalidArgumentError(
+        "--in-flight: an evaluator has one evaluation at a time: leave it out");
+  }
+  if (options.program.empty()) return absl::OkStatus();
+  if (options.exec.empty()) {
+    return absl::InvalidArgumentError(
+        "--in-flight: a program that is started by somebody else is one "
+        "alone: give --exec, by which each iteration gets its own");
+  }
+  if (!options.program_socket.empty()) {
+    return absl::InvalidArgumentError(
+        "--in-flight: each iteration has a program, and each program a socket "
+        "of its own: leave --program-socket out");
+  }
+  return absl::OkStatus();
 }
 
 // Without --data-root it is the folder that the worker was started in, unless
@@ -172,7 +225,7 @@ DataPlaces PlacesOf(const Options& options) {
 // drop it and to say so.
 class Departure {
  public:
-  Departure(Worker* worker, absl::Duration grace)
+  Departure(WorkersInTurn* worker, absl::Duration grace)
       : worker_(*worker), grace_(grace) {}
   ~Departure() {
     ended_.Notify();
@@ -197,7 +250,7 @@ class Departure {
     _exit(0);
   }
 
-  Worker& worker_;
+  WorkersInTurn& worker_;
   const absl::Duration grace_;
   absl::Notification ended_;
   std::thread deadlines_;
@@ -236,6 +289,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--pool", options.pool));
+  PACELINE_RETURN_IF_ERROR(CheckInFlight(options));
   PACELINE_ASSIGN_OR_RETURN(
       const PaceSpec pace,
       ParsePace({options.slowdown, options.step_time, options.delay,
@@ -260,7 +314,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
         profile == ChannelProfile::kBulk ? to_servers : security);
   };
   if (options.low_priority) LowerPriority();
-  PACELINE_ASSIGN_OR_RETURN(const auto agent, AgentOf(options));
+  PACELINE_ASSIGN_OR_RETURN(const auto agents, AgentsOf(options));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   WorkerMetrics metrics(*registry);
@@ -273,16 +327,17 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           readiness));
   LogInfo("started",
           {{"metrics_port", monitoring->port()}, {"orphan", options.orphan}});
-  Worker worker(
+  WorkersInTurn worker(
       {options.coordinator, hello, pace,
        TaskHost{device.device, device.devices,
                 BackendOptions{.threads = options.threads,
-                               .memory_fraction = options.gpu_memory_fraction},
+                               .memory_fraction = options.gpu_memory_fraction /
+                                                  options.in_flight},
                 PlacesOf(options)},
-       agent.get(), times.patience, times.orphan, dial,
-       [&](const absl::Status& status) { readiness->Set(status); },
+       /*source=*/nullptr, /*turns=*/nullptr, times.patience, times.orphan,
+       dial, [&](const absl::Status& status) { readiness->Set(status); },
        &TellKeptLogs},
-      &metrics);
+      SourcesOf(agents), &metrics);
   Departure departure(&worker, times.grace);
   const SignalWatch signals(stopping, [&](int) { departure.Signalled(); });
   return worker.Run();
@@ -301,16 +356,6 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                  "KEY=VALUE, shown in the list of workers; may be repeated");
   app.add_flag("--evaluator", options.evaluator,
                "Takes evaluation tasks instead of grants");
-  app.add_option("--device", options.device,
-                 "What it computes on: cpu, cuda or cuda:N for a GPU that must "
-                 "be there, auto for the first GPU, else the CPU; "
-                 "cuda:0,cuda:1 or cpu,cpu: on several that divide each "
-                 "micro-batch")
-      ->capture_default_str();
-  app.add_option("--gpu-memory-fraction", options.gpu_memory_fraction,
-                 "Of the GPU's memory that it may take at most, above 0 and up "
-                 "to 1: workers may share a GPU")
-      ->capture_default_str();
   app.add_option("--data-root", options.data_root,
                  "Where jobs' data lie on this machine: the DIR of a job is a "
                  "path below it, without \"..\"; without the flag the folder "
@@ -337,9 +382,30 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--low-priority", options.low_priority,
                "Lets other processes go first");
+  AddConnections(app, options.connections, "server");
+}
+
+void AddDeviceOptions(CLI::App& app, Options& options) {
+  app.add_option("--device", options.device,
+                 "What it computes on: cpu, cuda or cuda:N for a GPU that must "
+                 "be there, auto for the first GPU, else the CPU; "
+                 "cuda:0,cuda:1 or cpu,cpu: on several that divide each "
+                 "micro-batch")
+      ->capture_default_str();
+  app.add_option(
+         "--gpu-memory-fraction", options.gpu_memory_fraction,
+         "Of the GPU's memory that it may take at most, above 0 and up "
+         "to 1: workers may share a GPU. Iterations in flight get equal "
+         "parts of it")
+      ->capture_default_str();
+  app.add_option("--in-flight", options.in_flight,
+                 "Iterations in hand at once, 1 to 4: while one is computed, "
+                 "gradients and weights of the others are under way. Each is a "
+                 "member of its own: w0, w0.2, ...")
+      ->check(CLI::Range(1, kMostInFlight))
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads of the matrix products")
       ->capture_default_str();
-  AddConnections(app, options.connections, "server");
 }
 
 // For models that are not built in.
@@ -412,6 +478,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "paceline-worker " PACELINE_VERSION,
                        "Print the version of this program");
   paceline::AddPlaceOptions(app, options);
+  paceline::AddDeviceOptions(app, options);
   paceline::AddProgramOptions(app, options);
   paceline::AddImitationOptions(app, options);
   const paceline::SecurityFlags security(

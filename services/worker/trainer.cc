@@ -78,18 +78,21 @@ class Trainer::Watch final : public StepWatch {
 
 Trainer::Trainer(Task* task, ParameterClient* parameters,
                  ControlStream* control, const PaceSpec& pace,
-                 uint64_t pace_seed, WorkerMetrics* metrics)
+                 uint64_t pace_seed, WorkerMetrics* metrics, DeviceTurns* turns)
     : task_(*task),
       computation_(task->computation()),
       parameters_(*parameters),
       control_(*control),
       metrics_(*metrics),
       pace_(pace, static_cast<int>(task->job().batch_size()), pace_seed),
-      imitating_(Imitates(pace)) {}
+      imitating_(Imitates(pace)),
+      takes_turns_(turns != nullptr),
+      turn_(turns) {}
 
 absl::Status Trainer::Run(const v1::Grant& grant) {
   IterationSignals signals(&control_, grant.iteration());
   const absl::Status status = RunIteration(grant, signals);
+  turn_.End();
   // The step in hand had its samples.
   if (signals.TakeDropReserved()) DropReserved();
   return status;
@@ -167,6 +170,15 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
   return Compute(grant, signals, report);
 }
 
+bool Trainer::BeginTurn(IterationSignals& signals, v1::PushDone& report) {
+  const absl::Time began = clock_.Now();
+  if (!turn_.Begin([&signals] { return signals.Over(); })) return false;
+  v1::PhaseSeconds& seconds = *report.mutable_seconds();
+  seconds.set_compute(seconds.compute() +
+                      absl::ToDoubleSeconds(clock_.Now() - began));
+  return true;
+}
+
 absl::Status Trainer::PullWeights(const v1::Grant& grant,
                                   IterationSignals& signals,
                                   v1::PushDone& report) {
@@ -192,17 +204,20 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   if (!pulled.ok() && signals.Over()) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(pulled.status());
   parameters_.set_base_version(grant.base_version());
+  const absl::Duration pulling = clock_.Now() - began;
+  if (!BeginTurn(signals, report)) return absl::OkStatus();
+  const absl::Time begun = clock_.Now();
   PACELINE_RETURN_IF_ERROR(computation_.ParametersChanged());
   parked += pulled->parked;
   report.set_pull_bytes(pulled->bytes);
   report.mutable_seconds()->set_parked(absl::ToDoubleSeconds(parked));
   report.mutable_seconds()->set_pull(
-      absl::ToDoubleSeconds(clock_.Now() - began));
+      absl::ToDoubleSeconds(pulling + (clock_.Now() - begun)));
   return absl::OkStatus();
 }
 
 std::function<void(size_t)> Trainer::OnTensor() {
-  if (!computation_.takes_parameters_singly()) return nullptr;
+  if (takes_turns_ || !computation_.takes_parameters_singly()) return nullptr;
   return [this](size_t tensor) {
     weights_at_ = clock_.Now();
     computation_.ParameterArrived(tensor);
@@ -211,7 +226,7 @@ std::function<void(size_t)> Trainer::OnTensor() {
 
 void Trainer::BeginAhead() {
   // An imitated device begins with its grant, so that its pace is what it is.
-  if (!asked_ahead_.has_value() || imitating_) return;
+  if (!asked_ahead_.has_value() || imitating_ || takes_turns_) return;
   const std::optional<v1::Grant> next = forecast_.Next();
   // Rules that plan a push once it is there go by who is ready when.
   if (!next.has_value() || next->plan().ask()) return;
@@ -251,16 +266,18 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
   const absl::Time began = clock_.Now();
   pace_.Begin(began);
   Watch watch(this, grant, &signals, began, /*first=*/parts_before == 0);
-  PACELINE_ASSIGN_OR_RETURN(std::optional<StepOutcome> outcome,
-                            computation_.Compute(watch));
-  if (!outcome.has_value()) return std::nullopt;
+  absl::StatusOr<std::optional<StepOutcome>> outcome =
+      computation_.Compute(watch);
+  turn_.End();
+  PACELINE_RETURN_IF_ERROR(outcome.status());
+  if (!outcome->has_value()) return std::nullopt;
   // Of all parts of an extended step.
   v1::PhaseSeconds& seconds = *report.mutable_seconds();
-  seconds.set_load(seconds.load() + absl::ToDoubleSeconds(outcome->loading));
+  seconds.set_load(seconds.load() + absl::ToDoubleSeconds((*outcome)->loading));
   seconds.set_compute(
       seconds.compute() +
-      absl::ToDoubleSeconds(clock_.Now() - began - outcome->loading));
-  if (std::exchange(ahead_, false)) CountAhead(*outcome, seconds);
+      absl::ToDoubleSeconds(clock_.Now() - began - (*outcome)->loading));
+  if (std::exchange(ahead_, false)) CountAhead(**outcome, seconds);
   return outcome;
 }
 
@@ -309,6 +326,7 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
       // Those of the extension may be among what was withdrawn for it.
       if (signals.TakeDropReserved()) computation_.DropReserved();
       forecast_.DropReserved();
+      if (!BeginTurn(signals, report)) return std::nullopt;
       PACELINE_RETURN_IF_ERROR(computation_.Extend(more));
       PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> extended,
                                 Compute(grant, signals, report, parts++));

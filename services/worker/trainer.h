@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "services/worker/computation.h"
 #include "services/worker/control_stream.h"
+#include "services/worker/device_turns.h"
 #include "services/worker/grant_forecast.h"
 #include "services/worker/iteration_signals.h"
 #include "services/worker/pace/pace.h"
@@ -30,9 +31,11 @@ namespace paceline {
 // Thread-compatible.
 class Trainer {
  public:
-  // All outlive the trainer.
+  // All outlive the trainer. With `turns` each step waits for one once its
+  // weights are there; null: the devices are its own.
   Trainer(Task* task, ParameterClient* parameters, ControlStream* control,
-          const PaceSpec& pace, uint64_t pace_seed, WorkerMetrics* metrics);
+          const PaceSpec& pace, uint64_t pace_seed, WorkerMetrics* metrics,
+          DeviceTurns* turns);
   // A step that was begun without a grant is over with the job: nobody tells
   // the program, which will hear of that.
   ~Trainer() {
@@ -80,6 +83,9 @@ class Trainer {
   std::optional<PullResult> TakeAhead(
       const v1::Grant& grant, const std::function<void(size_t)>& on_tensor);
   std::function<void(size_t)> OnTensor();
+  // Waits for the devices, which is time of `compute`. False if the iteration
+  // is over before.
+  bool BeginTurn(IterationSignals& signals, v1::PushDone& report);
   // Of such a step, what of its computing was before its grant goes from `wait`
   // to `compute`.
   void CountAhead(const StepOutcome& outcome, v1::PhaseSeconds& seconds);
@@ -117,6 +123,10 @@ class Trainer {
   // With an imitated device the push must not leave before that device would
   // have computed it, so nothing overlaps then.
   const bool imitating_;
+  // Nobody knows ahead when its turn comes, so no step begins before its
+  // weights are all there.
+  const bool takes_turns_;
+  DeviceTurn turn_;
   bool unacknowledged_ = false;
   GrantForecast forecast_;
   std::optional<absl::Time> asked_ahead_;  // While such a pull is open.

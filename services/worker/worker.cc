@@ -102,7 +102,8 @@ absl::Status Worker::Run() {
     if (absl::IsUnauthenticated(ended) || absl::IsPermissionDenied(ended)) {
       pause = kLongestPause;
     }
-    LogWarning("registering anew", {{"reason", Summary(ended)},
+    LogWarning("registering anew", {{"name", options_.hello.name()},
+                                    {"reason", Summary(ended)},
                                     {"pause", absl::FormatDuration(pause)}});
     if (!Sleep(pause)) return absl::OkStatus();
     pause = std::min(2 * pause, kLongestPause);
@@ -177,7 +178,8 @@ absl::Status Worker::TakeAssignments(ControlStream& control) {
 
 absl::Status Worker::RunAssignment(ControlStream& control,
                                    const v1::Assignment& assignment) {
-  LogInfo("assigned", {{"job", assignment.job_name()},
+  LogInfo("assigned", {{"name", options_.hello.name()},
+                       {"job", assignment.job_name()},
                        {"trace_id", TraceIdOf(assignment.traceparent())}});
   metrics_->AssignmentBegan();
   stop_.set_reason("the worker's part in the job has ended");
@@ -320,7 +322,7 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
                                     ParameterClient& parameters) {
   Trainer trainer(&task, &parameters, &control, options_.pace,
                   DeriveSeed(task.job().seed(), SeedOf(options_.hello.name())),
-                  metrics_);
+                  metrics_, options_.turns);
   Evaluator evaluator(&task.computation(), &parameters, &control);
   control.WhenGranted(
       [&trainer](const v1::Grant& grant) { trainer.OrderEarly(grant); });
@@ -350,9 +352,11 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
 Worker::Outcome Worker::Stopped(const v1::Stop& stop) {
   stop_ = stop;
   if (stop.code() == 0) {
-    LogInfo("told to stop", {{"reason", stop.reason()}});
+    LogInfo("told to stop",
+            {{"name", options_.hello.name()}, {"reason", stop.reason()}});
   } else {
-    LogWarning("told to stop", {{"reason", stop.reason()}});
+    LogWarning("told to stop",
+               {{"name", options_.hello.name()}, {"reason", stop.reason()}});
   }
   return Outcome::kStopped;
 }

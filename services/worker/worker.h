@@ -15,6 +15,7 @@
 #include "common/rpc/coordinator_addresses.h"
 #include "services/worker/computation_source.h"
 #include "services/worker/control_stream.h"
+#include "services/worker/device_turns.h"
 #include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
 #include "services/worker/parameter_client.h"
@@ -40,6 +41,9 @@ class Worker {
     // Computes in place of what is built in; null: nothing does. Outlives the
     // worker.
     ComputationSource* source = nullptr;
+    // Where several workers have the same devices; null: they are its own.
+    // Outlives the worker.
+    DeviceTurns* turns = nullptr;
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
     // How long it keeps its part in a job without a coordinator; no longer than

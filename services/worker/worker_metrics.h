@@ -31,9 +31,9 @@ class WorkerMetrics {
     kBroken,   // A stream broke; the worker registers anew.
   };
 
-  void AssignmentBegan() { assigned_.Set(1); }
+  void AssignmentBegan() { assigned_.Increment(); }
   void AssignmentEnded(AssignmentOutcome outcome) {
-    assigned_.Set(0);
+    assigned_.Decrement();
     Assignments(kOutcomes[static_cast<size_t>(outcome)]).Increment();
   }
 
@@ -98,7 +98,9 @@ class WorkerMetrics {
       GaugeSeries(registry_, "paceline_worker_loss",
                   "Mean loss of the last batch, in nats.");
   prometheus::Gauge& assigned_ = GaugeSeries(
-      registry_, "paceline_worker_assigned", "1 while it has a job, else 0.");
+      registry_, "paceline_worker_assigned",
+      "1 while it has a job, else 0; with several iterations in flight "
+      "how many of them have one.");
   prometheus::Family<prometheus::Counter>& assignments_ =
       prometheus::BuildCounter()
           .Name("paceline_worker_assignments_total")

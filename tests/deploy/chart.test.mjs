@@ -317,6 +317,22 @@ test('a pod with several GPUs is one worker on all of them', () => {
   assert.throws(() => render({ pools: { cpu: null, big: { gpu: { count: 17 } } } }), /count/);
 });
 
+test('a pod may have several iterations in flight, and counts as so many workers', () => {
+  const poolDefaults = { inFlight: 2 };
+  const objects = render({ poolDefaults, pools: { cpu: { autoscaling: { enabled: true } }, one: { inFlight: 1 } } });
+  assert.ok(argsOf(find(objects, 'Deployment', '-worker-cpu')).includes('--in-flight=2'));
+  for (const end of ['-worker-one', '-evaluator']) {
+    assert.ok(!argsOf(find(objects, 'Deployment', end)).some((arg) => arg.startsWith('--in-flight')), end);
+  }
+  const [{ external: { target } }] = find(objects, 'HorizontalPodAutoscaler', '-worker-cpu').spec.metrics;
+  assert.equal(target.averageValue, '2');
+  const autoscaling = { keda: { enabled: true, serverAddress: 'http://prometheus:9090' } };
+  assert.equal(find(render({ poolDefaults, pools: { cpu: { autoscaling } } }), 'ScaledObject', '-worker-cpu').spec.triggers[0].metadata.threshold, '2');
+  const program = { name: 'x', image: 'x:1' };
+  assert.throws(() => render({ pools: { cpu: { inFlight: 2, program } } }), /pools.cpu.inFlight is 2, and pools.cpu.program.name is set/);
+  render({ poolDefaults, evaluators: { program } });
+});
+
 // How many pods `helm --wait` and `--atomic` want to see ready, by the rule of
 // Helm 3: all but those that a rolling update may take away, which are one at
 // least where nothing may be made beyond the number.

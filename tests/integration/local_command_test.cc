@@ -227,6 +227,37 @@ TEST(LocalCommandTest, RecordsATraceThatASimulationReplays) {
   EXPECT_GT(runs[1]["seconds"], runs[0]["seconds"]);
 }
 
+TEST(LocalCommandTest, IterationsInFlightAreMembersOfTheirOwn) {
+  LocalCommand command(
+      Tiny({"--in-flight", "2", "--step-time", "5ms", "--paradigm", "asp",
+            "--paradigm", "bsp:steal=true", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json runs = command.document()["runs"];
+  for (const nlohmann::json& run : runs) {
+    EXPECT_EQ(run["samples"], 1024);
+    std::vector<std::string> names;
+    for (const nlohmann::json& worker : run["workers"]) {
+      names.push_back(worker["worker"]);
+      EXPECT_GT(worker["samples"], 0);
+    }
+    EXPECT_THAT(names,
+                testing::UnorderedElementsAre("w0", "w0.2", "w1", "w1.2"));
+  }
+}
+
+// Or 32 batches of 20 ms would take half as long.
+TEST(LocalCommandTest, IterationsInFlightComputeInTurn) {
+  LocalCommand command({"--data", "synthetic:tiny", "--model", "logreg",
+                        "--workers", "1", "--servers", "1", "--in-flight", "2",
+                        "--step-time", "20ms", "--paradigm", "asp",
+                        "--paradigm", "bsp:steal=true", "-o", "json"});
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json runs = command.document()["runs"];
+  for (const nlohmann::json& run : runs) {
+    EXPECT_GE(run["seconds"], 32 * 0.02) << run["paradigm"];
+  }
+}
+
 TEST(LocalCommandTest, SaysThatATraceCannotBeWritten) {
   LocalCommand command(Tiny({"--record", "/no/such/folder/times.jsonl"}));
   EXPECT_NE(command.Wait(), 0);

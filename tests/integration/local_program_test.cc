@@ -112,6 +112,20 @@ TEST(LocalProgramTest, StopsAtTheTargetOfItsOwnMetric) {
   EXPECT_TRUE(run["seconds_to_target"].is_number());
 }
 
+// Each iteration in flight has a program of its own.
+TEST(LocalProgramTest, SeveralIterationsAreInFlight) {
+  LocalCommand command(
+      Line({"--epochs", "4", "--in-flight", "2", "--paradigm", "asp",
+            "--paradigm", "bsp:steal=true", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json runs = command.document()["runs"];
+  for (const nlohmann::json& run : runs) {
+    EXPECT_EQ(run["samples"], 4 * kTrainSamples);
+    EXPECT_EQ(run["workers"].size(), 4);
+    EXPECT_LT(run["accuracy"].back()["loss"], 0.01);
+  }
+}
+
 TEST(LocalProgramTest, AnExceptionIsShownAsItWasPrinted) {
   LocalCommand command(Line({"--argument", "trouble=exception"}));
   const int code = command.Wait();

@@ -87,6 +87,18 @@ TEST(StaticPartsLossTest, OfAKilledWorkerLosesNoSamples) {
   EXPECT_GT(others, kSamples * kEpochs / 4 * 3);
 }
 
+// All that it had in flight is dealt again.
+TEST(InFlightLossTest, OfAKilledWorkerLosesNoSamples) {
+  std::vector<std::string> arguments = Arguments("asp");
+  arguments.insert(arguments.end(), {"--in-flight", "2"});
+  LocalCommand command(arguments);
+  ASSERT_TRUE(command.AwaitLine(" training "));
+  ASSERT_EQ(kill(command.PidOf("w3"), SIGKILL), 0);
+  ASSERT_TRUE(command.AwaitLine(" w3.2: lost ("));
+  EXPECT_EQ(command.Wait(), 0) << command.err();
+  EXPECT_EQ(command.document()["runs"][0]["samples"], kSamples * kEpochs);
+}
+
 INSTANTIATE_TEST_SUITE_P(Paradigms, LossTest,
                          testing::Values("bsp", "asp", "ssp:s=3",
                                          "dssp:lower=3,upper=15"),

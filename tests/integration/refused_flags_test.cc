@@ -123,5 +123,22 @@ TEST(RefusedFlagsTest, ASizeBelowZero) {
                  Coordinator("--max-streams", "-1", "-1 is negative")});
 }
 
+TEST(RefusedFlagsTest, IterationsInFlightThatCannotBe) {
+  const auto with = [](const Words& more, const std::string& says) {
+    Words flags = {
+        "--coordinator", "127.0.0.1:1", "--name", "w0", "--in-flight", "2"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return Case{"paceline-worker", flags, says};
+  };
+  ExpectRefused(
+      {Worker("--in-flight", "5", "--in-flight"),
+       Worker("--in-flight", "0", "--in-flight"),
+       with({"--evaluator"}, "an evaluator has one evaluation"),
+       with({"--program", "line"}, "give --exec"),
+       with({"--program", "line", "--exec", "x", "--program-socket", "/y"},
+            "leave --program-socket out"),
+       with({"--patience", "1s"}, "Connection refused")});
+}
+
 }  // namespace
 }  // namespace paceline

@@ -20,6 +20,9 @@
 {{- fail (printf "%s.image is cpu and %s.gpu.count is %d: the CPU image has no use for GPUs" .path .path (int .values.gpu.count)) -}}
 {{- end -}}
 {{- include "paceline.checkProgram" . -}}
+{{- if and (gt (int .values.inFlight) 1) .values.program.name (ne .path "evaluators") -}}
+{{- fail (printf "%s.inFlight is %d, and %s.program.name is set: a pod has one program, which computes one iteration at a time" .path (int .values.inFlight) .path) -}}
+{{- end -}}
 {{- if has (toString .values.maxUnavailable) (list "0" "0%") -}}
 {{- fail (printf "%s.maxUnavailable is %v: no worker could ever be replaced, for a new one is made only where an old one has gone" .path .values.maxUnavailable) -}}
 {{- end -}}

@@ -117,6 +117,7 @@ std::vector<AssignableWorker> RunControl::AssignableWorkers() {
     worker.programs = {member.worker.programs().begin(),
                        member.worker.programs().end()};
     worker.evaluator = member.worker.evaluator();
+    worker.in_flight = member.in_flight;
     worker.draining = member.worker.draining();
     worker.leaving = member.leaving;
     worker.since = member.since;

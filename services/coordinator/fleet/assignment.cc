@@ -30,8 +30,10 @@ struct WorkerState {
 
 struct JobState {
   const AssignableJob* job;
-  std::vector<WorkerState*> staying;  // By id. Not those leaving or draining.
-  bool running = false;               // Or starts in this call.
+  // The first ones of processes, by id, then the others: these go first. Not
+  // those leaving or draining.
+  std::vector<WorkerState*> staying;
+  bool running = false;  // Or starts in this call.
   bool covered = false;  // Waits, and what it waits for is on its way.
 
   int have() const { return static_cast<int>(staying.size()); }
@@ -65,7 +67,13 @@ class Planner {
     for (const AssignableWorker& worker : workers) {
       if (!worker.evaluator) workers_.emplace(worker.id, WorkerState{&worker});
     }
-    for (auto& [id, worker] : workers_) Place(worker);
+    std::vector<WorkerState*> in_order;
+    for (auto& [id, worker] : workers_) in_order.push_back(&worker);
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [](const WorkerState* a, const WorkerState* b) {
+                       return a->worker->in_flight < b->worker->in_flight;
+                     });
+    for (WorkerState* const worker : in_order) Place(*worker);
     for (auto& [number, job] : jobs_) by_priority_.push_back(&job);
     std::stable_sort(by_priority_.begin(), by_priority_.end(),
                      [](const JobState* a, const JobState* b) {
@@ -242,7 +250,8 @@ class Planner {
     // Who has few choices goes first; the others even out what that gives.
     std::stable_sort(rest.begin(), rest.end(),
                      [](const WorkerState* a, const WorkerState* b) {
-                       return a->choices < b->choices;
+                       return std::pair(a->choices, a->worker->in_flight) <
+                              std::pair(b->choices, b->worker->in_flight);
                      });
     for (WorkerState* worker : rest) {
       JobState* best = nullptr;
@@ -301,7 +310,8 @@ class Planner {
            Selects(*job.job, *worker.worker);
   }
 
-  // Free workers that the job may have, those first that fewest others could.
+  // Free workers that the job may have, those first that fewest others could;
+  // of these the first of each process, so that every device has work.
   std::vector<WorkerState*> FreeFor(const JobState& job) {
     std::vector<WorkerState*> free;
     for (auto& [id, worker] : workers_) {

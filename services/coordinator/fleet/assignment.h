@@ -30,6 +30,8 @@ struct AssignableWorker {
   // The programs that it has; none: it computes the built-in models.
   std::vector<std::string> programs = {};
   bool evaluator = false;
+  // Of its process, whose members compute in turn on one device.
+  uint32_t in_flight = 0;
   bool draining = false;  // Gets no job, and leaves the one it has.
   std::optional<JobNumber> job;
   // Was told to leave `job`, or one that is no more, and has not yet.

@@ -646,12 +646,12 @@ std::vector<FleetMember> Fleet::Members() const {
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [id, entry] : workers_) {
-      members.push_back(
-          {id, ToProto(entry, Draining(entry)),
-           entry.run == nullptr ? 0 : entry.run->run(),
-           entry.leaving ||
-               (entry.run == nullptr && !IsConnected(entry.stream)),
-           entry.since, UnfitFor(entry.troubles), entry.Formats()});
+      members.push_back({id, ToProto(entry, Draining(entry)),
+                         entry.run == nullptr ? 0 : entry.run->run(),
+                         entry.leaving || (entry.run == nullptr &&
+                                           !IsConnected(entry.stream)),
+                         entry.since, UnfitFor(entry.troubles), entry.Formats(),
+                         entry.hello.in_flight()});
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {

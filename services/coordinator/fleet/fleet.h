@@ -36,6 +36,7 @@ struct FleetMember {
   // Jobs that it was given to and could not take part in, and why not.
   std::map<std::string, std::string> unfit_for;
   std::vector<v1::WireFormat> formats = {};  // As it has named them.
+  uint32_t in_flight = 0;                    // WorkerHello::in_flight
 };
 
 struct FleetOptions {

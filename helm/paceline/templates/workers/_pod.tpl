@@ -70,6 +70,9 @@ args:
   - --program-socket=/run/paceline/program.sock
   {{- else }}
   - --threads={{ int $values.threads }}
+  {{- if and (gt (int $values.inFlight) 1) (ne .component "evaluator") }}
+  - --in-flight={{ int $values.inFlight }}
+  {{- end }}
   {{- end }}
   - --metrics={{ $root.Values.listenHost }}:{{ $root.Values.metrics.port }}
   - --grace={{ $values.grace }}

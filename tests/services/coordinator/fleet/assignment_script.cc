@@ -60,15 +60,8 @@ absl::Status AssignmentScript::Execute(Words words) {
   int number = 0;
   if (!absl::SimpleAtoi(words[0], &number)) return Malformed(words[0]);
   words.erase(words.begin());
-  if (verb == "workers") {
-    const std::string pool(Take("pool", "default", words));
-    const std::string gpu(Take("gpu", "", words));
-    const std::vector<std::string> programs =
-        Names(Take("programs", "", words));
-    for (int i = 0; i < number; ++i) {
-      cluster_.worker(cluster_.AddWorkers(1, pool, gpu)).programs = programs;
-    }
-  } else if (verb == "evaluators") {
+  if (verb == "workers") return AddWorkers(number, std::move(words));
+  if (verb == "evaluators") {
     const std::vector<std::string> programs =
         Names(Take("programs", "", words));
     for (int i = 0; i < number; ++i) {
@@ -86,6 +79,23 @@ absl::Status AssignmentScript::Execute(Words words) {
     return Malformed(verb);
   }
   return absl::OkStatus();
+}
+
+absl::Status AssignmentScript::AddWorkers(int number, Words words) {
+  const std::string pool(Take("pool", "default", words));
+  const std::string gpu(Take("gpu", "", words));
+  const std::vector<std::string> programs = Names(Take("programs", "", words));
+  uint32_t in_flight = 0;
+  if (!absl::SimpleAtoi(Take("in_flight", "0", words), &in_flight)) {
+    return Malformed("workers");
+  }
+  for (int i = 0; i < number; ++i) {
+    AssignableWorker& worker =
+        cluster_.worker(cluster_.AddWorkers(1, pool, gpu));
+    worker.programs = programs;
+    worker.in_flight = in_flight;
+  }
+  return words.empty() ? absl::OkStatus() : Malformed(words.front());
 }
 
 absl::Status AssignmentScript::SetWorker(uint64_t id, Words words) {

@@ -14,7 +14,7 @@ namespace paceline {
 //
 //   cluster [quota=0]      makes it anew, at time 0; workers and jobs get
 //                          numbers from 1
-//   workers N [pool=default] [gpu=] [programs="a|b"]
+//   workers N [pool=default] [gpu=] [programs="a|b"] [in_flight=0]
 //   evaluators N [programs=]
 //   worker N [draining|leaving=0|1] [unfit=JOB]
 //   lose N                 the worker is gone
@@ -38,6 +38,7 @@ class AssignmentScript {
 
  private:
   absl::Status Execute(Words words);
+  absl::Status AddWorkers(int number, Words words);
   absl::Status SetWorker(uint64_t id, Words words);
   absl::Status SetJob(JobNumber number, Words words);
   void Show(const std::string& what);
