@@ -15,6 +15,12 @@ inline constexpr absl::string_view kAugmentHelp =
     "Behind the DIR of CIFAR, ,augment=crop_flip crops and mirrors training "
     "images at random. crop28_flip leaves windows of 28x28.";
 
+// What the help of --in-flight says (common/in_flight.h).
+inline constexpr char kInFlightHelp[] =
+    "Iterations that each worker has in hand at once: while one is computed, "
+    "gradients and weights of the others are under way. Each is a member of "
+    "its own: w0, w0.2, ...";
+
 // What the help of a flag for a built-in model says of those that there are.
 std::string ModelsHelp();
 

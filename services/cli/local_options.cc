@@ -140,11 +140,7 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
                   "Compute threads of each worker. A program gets the number "
                   "as OMP_NUM_THREADS.")
       ->type_name("N");
-  command
-      .add_option("--in-flight", flags.in_flight,
-                  "Iterations that each worker has in hand at once: while one "
-                  "is computed, gradients and weights of the others are under "
-                  "way. Each is a member of its own: w0, w0.2, ...")
+  command.add_option("--in-flight", flags.in_flight, kInFlightHelp)
       ->type_name("N");
 }
 

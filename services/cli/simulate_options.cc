@@ -86,11 +86,7 @@ void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
                   "iteration. It is a share of the mean time of a full batch. "
                   "0.02: two percent.")
       ->type_name("SHARE");
-  command
-      .add_option("--in-flight", flags.in_flight,
-                  "Iterations that each worker has in hand at once: while one "
-                  "is computed, gradients and weights of the others are under "
-                  "way. Each is a member of its own: w0, w0.2, ...")
+  command.add_option("--in-flight", flags.in_flight, kInFlightHelp)
       ->type_name("N");
   command
       .add_option("--trace", flags.trace,
