@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/numeric/int128.h"
 #include "absl/time/time.h"
@@ -64,6 +65,11 @@ Device::Device(const DeviceSpec* spec, uint32_t batch_size, uint64_t seed)
 
 Device::Iteration Device::Next(uint32_t samples) {
   Iteration iteration;
+  const uint32_t before = std::exchange(before_, samples);
+  if (spec_.recorded == nullptr && samples == batch_size_ &&
+      before == batch_size_) {
+    left_ = 0;
+  }
   while (samples > 0) {
     if (left_ == 0) DrawBatch();
     const uint32_t part = std::min(left_, samples);

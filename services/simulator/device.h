@@ -50,7 +50,9 @@ class Device {
     std::optional<Nanos> pull = std::nullopt;
   };
   // What takes long takes so for a full batch, whatever iterations that is
-  // spread over: it draws anew only where a batch ends.
+  // spread over: it draws anew only where a batch ends. Two full batches in a
+  // row are two draws all the same, unless times are recorded: else they would
+  // scatter less for good after one iteration that was none.
   Iteration Next(uint32_t samples);
 
   // When `work` that began at `begin` is done, in micro-batches of which so
@@ -70,6 +72,7 @@ class Device {
   size_t next_recorded_ = 0;
   RecordedIteration batch_;  // The latest,
   uint32_t left_ = 0;        // of which so many samples are not computed.
+  uint32_t before_ = 0;      // Samples of the latest iteration.
 };
 
 // `work` for `samples` of `of`: rounded, at least 1.

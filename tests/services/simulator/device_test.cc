@@ -60,6 +60,19 @@ TEST(DeviceTest, EveryDistributionKeepsTheMean) {
   EXPECT_NEAR(Deviation(draws), 0.5, 0.005);
 }
 
+TEST(DeviceTest, FullBatchesScatterAfterAPartAsBefore) {
+  DeviceSpec spec{.iteration = kSecond};
+  spec.jitter.kind = Jitter::Kind::kExponential;
+  Device device(&spec, kBatch, 1);
+  device.Next(kBatch / 2);
+  std::vector<double> seconds;
+  for (int i = 0; i < 100'000; ++i) {
+    seconds.push_back(ToSeconds(device.Next(kBatch).work));
+  }
+  EXPECT_NEAR(Mean(seconds), 1, 0.01);
+  EXPECT_NEAR(Deviation(seconds), 1, 0.02);
+}
+
 TEST(DeviceTest, NothingIsFasterThanAHundredthOfTheMean) {
   DeviceSpec spec{.iteration = kSecond};
   spec.jitter.kind = Jitter::Kind::kNormal;
