@@ -12,6 +12,12 @@ namespace {
 constexpr size_t kEachKind = 3;
 constexpr double kMostMicroBatchCost = 1;
 
+double Median(std::vector<double>& of) {
+  const auto middle = of.begin() + static_cast<ptrdiff_t>(of.size() / 2);
+  std::nth_element(of.begin(), middle, of.end());
+  return *middle;
+}
+
 }  // namespace
 
 void Tempo::Add(const MeasuredIteration& it) {
@@ -47,24 +53,36 @@ uint32_t UncutMicroBatches(const PlayedJob& job, const SampleWishes& wishes,
 
 std::optional<double> MicroBatchCost(const PlayedJob& job,
                                      absl::Span<const MeasuredWorker> workers) {
-  double longer = 0;  // Than uncut, in full batches' time,
-  double extra = 0;   // of so many micro-batches more.
+  // What each cut iteration says by itself. Among times that scatter the sums
+  // would say nothing: whoever steals does more while it is fast.
+  std::vector<double> costs;
   for (const MeasuredWorker& worker : workers) {
-    Tempo uncut;
-    Tempo cut;
+    std::vector<double> uncut;  // Seconds of a batch, extra ones included.
+    Tempo whole;
+    std::vector<const MeasuredIteration*> cut;
     for (const MeasuredIteration& it : worker.iterations) {
-      const bool whole =
-          it.micro_batches <= UncutMicroBatches(job, worker.wishes, it.samples);
-      (whole ? uncut : cut).Add(it);
+      if (it.micro_batches >
+          UncutMicroBatches(job, worker.wishes, it.samples)) {
+        cut.push_back(&it);
+        continue;
+      }
+      whole.Add(it);
+      uncut.push_back(absl::ToDoubleSeconds(it.compute) / it.samples *
+                      job.batch_size);
     }
-    if (uncut.iterations < kEachKind || cut.iterations < kEachKind) continue;
-    const double batch = uncut.seconds / uncut.samples * job.batch_size;
-    longer += cut.seconds / batch - cut.samples / job.batch_size;
-    // The uncut ones have some, too, if the job has micro-batches.
-    extra += cut.extra - uncut.extra * cut.samples / uncut.samples;
+    if (uncut.size() < kEachKind || cut.size() < kEachKind) continue;
+    const double batch = Median(uncut);
+    const double extra_of_batch = whole.extra / whole.samples * job.batch_size;
+    for (const MeasuredIteration* const it : cut) {
+      const double batches = absl::ToDoubleSeconds(it->compute) / batch;
+      // Uncut ones have some, too, if the job has micro-batches.
+      const double extra = it->micro_batches - 1.0 - extra_of_batch * batches;
+      if (extra <= 0) continue;
+      costs.push_back((batches - 1.0 * it->samples / job.batch_size) / extra);
+    }
   }
-  if (extra <= 0) return std::nullopt;
-  return std::clamp(longer / extra, 0.0, kMostMicroBatchCost);
+  if (costs.size() < kEachKind) return std::nullopt;
+  return std::clamp(Median(costs), 0.0, kMostMicroBatchCost);
 }
 
 double SecondsOfBatch(const PlayedJob& job, const MeasuredWorker& worker) {

@@ -39,8 +39,9 @@ uint32_t UncutMicroBatches(const PlayedJob& job, const SampleWishes& wishes,
                            uint32_t samples);
 
 // PlayedJob::micro_batch_cost by what was measured: by how much longer a sample
-// takes in iterations that a paradigm has cut than in others of the same
-// workers. Nothing, unless there are enough of both kinds.
+// takes in iterations that a paradigm has cut than in the median one of the
+// same worker that was not cut; the median of that. Nothing, unless there are
+// enough of both kinds.
 std::optional<double> MicroBatchCost(const PlayedJob& job,
                                      absl::Span<const MeasuredWorker> workers);
 

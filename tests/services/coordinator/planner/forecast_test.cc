@@ -152,6 +152,27 @@ TEST(ForecastTest, WhatACutCostsIsFoundOut) {
   }
 }
 
+// Whoever steals does more while it is fast: in a round of one second as much
+// as its pace of the moment allows.
+TEST(ForecastTest, WhatACutCostsIsFoundOutWhereTimesScatter) {
+  for (const double cost : {0.0, 0.05, 0.1}) {
+    auto workers = Measured(std::vector<double>(8, 1), Scatter::kExponential);
+    for (MeasuredWorker& worker : workers) {
+      for (size_t i = 1; i < worker.iterations.size(); i += 2) {
+        MeasuredIteration& it = worker.iterations[i];
+        const double batches = 1 / absl::ToDoubleSeconds(it.compute);
+        it.micro_batches = 1 + std::lround(std::min(50.0, 6 * batches));
+        const double computed = batches - cost * (it.micro_batches - 1.0);
+        it.samples = std::max<long>(1, std::lround(computed * kBatch));
+        it.compute = absl::Seconds(1);
+      }
+    }
+    const auto found = MicroBatchCost(kJob, workers);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_NEAR(*found, cost, 0.03);
+  }
+}
+
 TEST(ForecastTest, WithoutBothKindsACutCostsWhatIsNotKnown) {
   EXPECT_FALSE(MicroBatchCost(kJob, Measured(kEqual)).has_value());
   auto all_cut = Measured(kEqual);
