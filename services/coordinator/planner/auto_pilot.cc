@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "services/coordinator/planner/recent_paces.h"
 #include "services/coordinator/planner/tempo.h"
 
@@ -17,6 +19,17 @@ constexpr double kLookIterations = 25;
 constexpr double kLeastLook = 2;
 constexpr double kMostLook = 30;
 constexpr double kMostDoubled = 10;
+// As long as it cannot look in full: after so many iterations of the slowest
+// worker, or seconds if that is more.
+constexpr double kSoonIterations = 0.25;
+constexpr double kSoon = 0.5;
+// Who has not enough iterations after so many of the slowest one of the others
+// has none that ends.
+constexpr double kMostUnmeasured = 40;
+
+// Iterations of each worker for an early look. The first is left out: it may be
+// longer than others, for the program warms up.
+constexpr size_t kLeastEarly = 2;
 
 // A paradigm is on trial for so many iterations of the slowest worker.
 constexpr double kTrialIterations = 10;
@@ -44,10 +57,11 @@ constexpr double kFirstLock = 4;
 // The one before has to be better by so much to be gone back to.
 constexpr double kBetterBefore = 1.03;
 
-double SlowestOf(const AutoPilot::Seen& seen) {
+double SlowestOf(const PlayedJob& job,
+                 const std::vector<MeasuredWorker>& workers) {
   double slowest = 0;
-  for (const MeasuredWorker& worker : seen.workers) {
-    slowest = std::max(slowest, SecondsOfBatch(seen.job, worker));
+  for (const MeasuredWorker& worker : workers) {
+    slowest = std::max(slowest, SecondsOfBatch(job, worker));
   }
   return slowest;
 }
@@ -65,6 +79,11 @@ Forecast Foreseen(const AutoPilot::Seen& seen, const AutoPilot::Option& option,
   PlayedJob job = seen.job;
   job.batching = option.paradigm.batching;
   return Play(option.paradigm.paradigm, job, seen.workers, luck);
+}
+
+// A paradigm as a job's description has it.
+std::string Full(absl::string_view text) {
+  return FormatBatchedParadigm(*ParseBatchedParadigm(text));
 }
 
 std::string Speed(const AutoPilot::Option& option) {
@@ -86,10 +105,9 @@ AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
   TakeStock(seen, present);
   Look look;
   look.advised = present;
-  look.why = WhoIsUnmeasured(seen.workers);
-  if (!look.why.empty()) {
-    look.again_after = kLeastLook;
-    return look;
+  std::string why = WhoIsUnmeasured(seen.workers);
+  if (!why.empty()) {
+    return LookInVain(std::move(seen), acts, std::move(why));
   }
   if (seen.job.ada_scale && !seen.job.noise.has_value()) {
     look.again_after = kLeastLook;
@@ -104,7 +122,7 @@ AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
     micro_batch_cost_ = before + kNewCost * (*cost - before);
     seen.job.micro_batch_cost = *micro_batch_cost_;
   }
-  const double slowest = SlowestOf(seen);
+  const double slowest = SlowestOf(seen.job, seen.workers);
   const double base =
       std::clamp(kLookIterations * slowest, kLeastLook, kMostLook);
   const bool due = !last_.has_value() || seen.seconds >= next_ ||
@@ -129,11 +147,68 @@ void AutoPilot::TakeStock(const Seen& seen, const std::string& present) {
   std::vector<std::string> names = NamesOf(seen.workers);
   if (present == present_ && names == names_) return;
   // Somebody else has switched.
-  if (present != present_) trial_.reset();
+  if (present != present_) {
+    trial_.reset();
+    chose_early_ = false;
+  }
   present_ = present;
   names_ = std::move(names);
   since_ = seen.seconds;
   last_.reset();
+}
+
+AutoPilot::Look AutoPilot::LookInVain(Seen seen, bool acts, std::string why) {
+  Look look;
+  look.advised = present_;
+  look.why = std::move(why);
+  std::vector<MeasuredWorker> known = seen.workers;
+  std::erase_if(known, [](const MeasuredWorker& worker) {
+    return worker.iterations.empty();
+  });
+  const double slowest = SlowestOf(seen.job, known);
+  look.again_after = std::clamp(slowest * kSoonIterations, kSoon, kMostLook);
+  if (!acts) return look;
+  // Who never finishes an iteration here would never be measured.
+  const bool in_vain =
+      !known.empty() && seen.seconds - since_ > kMostUnmeasured * slowest;
+  if (in_vain && BeginAnew(seen, look)) return look;
+  LookEarly(std::move(seen), look);
+  return look;
+}
+
+void AutoPilot::LookEarly(Seen seen, Look& look) {
+  if (looked_ || present_ != Full(kAutoBegins)) return;
+  if (seen.job.ada_scale && !seen.job.noise.has_value()) return;
+  if (seen.workers.empty()) return;
+  size_t iterations = 0;
+  for (MeasuredWorker& worker : seen.workers) {
+    if (worker.iterations.size() < kLeastEarly) return;
+    iterations += worker.iterations.size();
+    worker.iterations.erase(worker.iterations.begin());
+  }
+  if (std::exchange(looked_early_, iterations) == iterations) return;
+  std::vector<std::string> texts = ParadigmsFor(seen.workers.size());
+  std::erase_if(texts, [](const std::string& text) {
+    return !absl::StartsWith(text, "kbatchsync");
+  });
+  look.options = PlayAll(seen, std::move(texts));
+  Correct(seen.workers.size(), look.options);
+  const Option present =
+      *std::ranges::find(look.options, present_, &Option::text);
+  const Option best = look.options.front();
+  if (best.text == present_) return;
+  look.options.front().excluded =
+      Objection(seen, best, present, SlowestOf(seen.job, seen.workers));
+  if (!look.options.front().excluded.empty()) return;
+  look.advised = best.text;
+  look.gain = best.value / present.value;
+  look.why = absl::StrFormat(
+      "by the first iterations, until more is known: %s; at present %s",
+      Speed(best), Speed(present));
+  look.to = best.paradigm;
+  present_ = best.text;
+  since_ = seen.seconds;
+  steers_ = chose_early_ = true;
 }
 
 bool AutoPilot::HasChanged(const Seen& seen) const {
@@ -157,7 +232,9 @@ AutoPilot::Look AutoPilot::LookFully(const Seen& seen, bool acts,
   Look look;
   look.advised = present_;
   Unlock(seen.seconds);
-  look.options = PlayAll(seen);
+  looked_ = true;
+  look.options =
+      PlayAll(seen, ParadigmsFor(seen.workers.size(), seen.job.ada_scale));
   Measure(seen, look.options);
   Correct(seen.workers.size(), look.options);
   Decide(seen, acts, slowest, look);
@@ -188,10 +265,10 @@ void AutoPilot::Unlock(double now) {
   }
 }
 
-std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
+std::vector<AutoPilot::Option> AutoPilot::PlayAll(
+    const Seen& seen, std::vector<std::string> texts) const {
   std::vector<Option> options;
-  for (const std::string& text :
-       ParadigmsFor(seen.workers.size(), seen.job.ada_scale)) {
+  for (const std::string& text : texts) {
     const BatchedParadigm paradigm = *ParseBatchedParadigm(text);
     options.push_back(
         {.paradigm = paradigm, .text = FormatBatchedParadigm(paradigm)});
@@ -222,7 +299,7 @@ bool AutoPilot::LeadIsSure(const Seen& seen, const Option& option,
         Foreseen(seen, option, luck).Value(workers) * BiasOf(option.text);
     const double now =
         Foreseen(seen, present, luck).Value(workers) * BiasOf(present.text);
-    if (value < kLeastGain * now) return false;
+    if (value < LeastGain() * now) return false;
   }
   return true;
 }
@@ -234,8 +311,9 @@ std::string AutoPilot::Objection(const Seen& seen, const Option& option,
     return absl::StrFormat("%s; not before another %.0f s", lock->second.why,
                            lock->second.until - seen.seconds);
   }
-  if (!(present.value > 0) || option.value < kLeastGain * present.value) {
-    return absl::StrFormat("the gain is below %.0f %%", 100 * (kLeastGain - 1));
+  if (!(present.value > 0) || option.value < LeastGain() * present.value) {
+    return absl::StrFormat("the gain is below %.0f %%",
+                           100 * (LeastGain() - 1));
   }
   if (!LeadIsSure(seen, option, present)) {
     return "the gain depends on luck";
@@ -255,19 +333,19 @@ std::string AutoPilot::Objection(const Seen& seen, const Option& option,
 }
 
 bool AutoPilot::BeginAnew(const Seen& seen, Look& look) {
-  const BatchedParadigm begins = *ParseBatchedParadigm(kAutoBegins);
-  const std::string text = FormatBatchedParadigm(begins);
+  const std::string text = Full(kAutoBegins);
   if (present_ == text) return false;
   look.advised = text;
-  look.to = begins;
+  look.to = *ParseBatchedParadigm(kAutoBegins);
   present_ = text;
   since_ = seen.seconds;
+  trial_.reset();
+  chose_early_ = false;
   return true;
 }
 
 bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
-  const std::string text =
-      FormatBatchedParadigm(*ParseBatchedParadigm(kAutoBegins));
+  const std::string text = Full(kAutoBegins);
   if (present_ == text) return false;
   const bool cut =
       std::ranges::any_of(seen.workers, [&seen](const MeasuredWorker& of) {
@@ -314,11 +392,13 @@ void AutoPilot::Decide(const Seen& seen, bool acts, double slowest,
     if (acts) SwitchTo(seen, option, look);
     return;
   }
+  chose_early_ = false;
   look.why = absl::StrCat("nothing is better by enough: ", Speed(present));
 }
 
 void AutoPilot::SwitchTo(const Seen& seen, const Option& option, Look& look) {
   trial_ = Trial{present_, seen.seconds};
+  chose_early_ = false;
   present_ = option.text;
   since_ = seen.seconds;
   look.to = option.paradigm;
@@ -357,6 +437,7 @@ void AutoPilot::Refused(const BatchedParadigm& present, double now,
   lock.until = std::max(lock.until, now + seconds);
   lock.why = why;
   trial_.reset();
+  chose_early_ = false;
 }
 
 }  // namespace paceline

@@ -26,6 +26,13 @@ namespace paceline {
 //   * what is gained until the end is more than kSwitchesPaidBy times what a
 //     switch costs, which is about an iteration of the slowest worker.
 //
+// Before it has ever looked in full: as soon as all have a few iterations and
+// these say that kAutoBegins waits for somebody, a job that is to be steered
+// goes over to rounds of the first batches (kbatchsync). They need nobody, cut
+// nothing, and do not rely on a past pace. This is no choice yet: from there a
+// switch needs kGainOfFirst only. If somebody never finishes an iteration
+// there, the job goes back to kAutoBegins, which waits for all.
+//
 // Every prediction is checked. The measured speed of the present paradigm over
 // the predicted one is its bias, which corrects its predictions from then on;
 // what was never used is taken to have the bias of the one that is not on
@@ -48,6 +55,7 @@ namespace paceline {
 class AutoPilot {
  public:
   static constexpr double kLeastGain = 1.10;
+  static constexpr double kGainOfFirst = 1.03;
   static constexpr uint64_t kLucks = 3;
   static constexpr double kSwitchesPaidBy = 5;
   static constexpr double kMostTrials = 0.03;
@@ -99,12 +107,17 @@ class AutoPilot {
 
   // Notices when the workers or the paradigm are others than before.
   void TakeStock(const Seen& seen, const std::string& present);
+  // Looks of one who has not seen enough. The early one plays what can be
+  // switched to without knowing more.
+  Look LookInVain(Seen seen, bool acts, std::string why);
+  void LookEarly(Seen seen, Look& look);
   // Whether somebody is faster or slower than at the last full look.
   bool HasChanged(const Seen& seen) const;
   // All that a look is about; LookAt() answers as the last time in between.
   Look LookFully(const Seen& seen, bool acts, double slowest);
-  // Each as it is foreseen, the present one among them.
-  std::vector<Option> PlayAll(const Seen& seen) const;
+  // Each of them, and the present one, as it is foreseen.
+  std::vector<Option> PlayAll(const Seen& seen,
+                              std::vector<std::string> texts) const;
   // The present paradigm's bias, if it is used for long enough.
   void Measure(const Seen& seen, const std::vector<Option>& played);
   double BiasOf(const std::string& text) const;
@@ -112,6 +125,8 @@ class AutoPilot {
   void Unlock(double now);
   // By their biases; then the best comes first.
   void Correct(size_t workers, std::vector<Option>& options) const;
+  // How much better than the present one a paradigm has to be.
+  double LeastGain() const { return chose_early_ ? kGainOfFirst : kLeastGain; }
   // Whether it keeps its lead over the present one whatever the luck.
   bool LeadIsSure(const Seen& seen, const Option& option,
                   const Option& present) const;
@@ -132,6 +147,9 @@ class AutoPilot {
   std::map<std::string, double> bias_;
   std::map<std::string, Lock> locks_;
   bool steers_ = false;
+  bool looked_ = false;       // In full, once.
+  size_t looked_early_ = 0;   // With so many iterations.
+  bool chose_early_ = false;  // And has not decided anything since.
   std::optional<Trial> trial_;
   double usual_bias_ = 1;  // The latest of a paradigm that was not on trial.
   double reverted_ = 0;    // Seconds in paradigms that were left again.

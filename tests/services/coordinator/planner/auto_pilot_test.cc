@@ -142,6 +142,95 @@ TEST(AutoPilotTest, WaitsUntilEverybodyIsMeasured) {
   EXPECT_THAT(look.why, HasSubstr("w6"));
 }
 
+// Measured so often, which is too rarely to choose.
+std::vector<MeasuredWorker> Hardly(const std::vector<double>& seconds,
+                                   size_t iterations) {
+  auto workers = Measured(seconds);
+  for (MeasuredWorker& worker : workers) worker.iterations.resize(iterations);
+  return workers;
+}
+
+TEST(AutoPilotTest, NobodyIsWaitedForUntilEverybodyIsMeasured) {
+  Job job(Hardly(kQuarterSlow, 2));
+  EXPECT_FALSE(job.Look(/*acts=*/false).to.has_value());
+  const AutoPilot::Look look = job.Look();
+  EXPECT_THAT(look.why, HasSubstr("by the first iterations"));
+  EXPECT_THAT(job.present(), StartsWith("kbatchsync:k=6"));
+  EXPECT_GT(look.gain, 2);
+  // A small gain is enough to leave that.
+  job.seen().workers = Measured(kQuarterSlow);
+  EXPECT_EQ(job.Look().advised, kBalanced);
+  EXPECT_EQ(job.switches(), 2);
+}
+
+TEST(AutoPilotTest, FirstIterationsMayMislead) {
+  const auto equal = Measured(std::vector<double>(8, 1));
+  Job job(equal);
+  job.seen().workers = Hardly({1, 1, 1, 1, 1, 1, 1, 2}, 3);
+  ASSERT_TRUE(job.Look().to.has_value());
+  job.seen().workers = equal;
+  job.Look();
+  EXPECT_EQ(job.present(), "bsp");
+  job.TrainAndLook(1000);
+  EXPECT_EQ(job.switches(), 2);
+}
+
+TEST(AutoPilotTest, IsNotEarlyWithoutReason) {
+  for (const auto& workers :
+       {Hardly(std::vector<double>(8, 1), 3), Hardly(kQuarterSlow, 1),
+        Hardly({1, 1.05, 0.95, 1.1, 1, 0.9, 1, 1}, 2), Hardly({1, 4}, 2)}) {
+    EXPECT_FALSE(Job(workers).Look().to.has_value());
+  }
+  // The first iteration of a program is often longer.
+  Job warming_up(Hardly(std::vector<double>(8, 1), 3));
+  warming_up.seen().workers[3].iterations[0].compute = absl::Seconds(9);
+  EXPECT_FALSE(warming_up.Look().to.has_value());
+  Job ends(Hardly(kQuarterSlow, 3));
+  ends.seen().seconds_left = 10;
+  EXPECT_FALSE(ends.Look().to.has_value());
+  // Somebody has chosen that.
+  Job other(Hardly(kQuarterSlow, 3));
+  other.seen().present = *ParseParadigm("ssp:s=3");
+  EXPECT_FALSE(other.Look().to.has_value());
+  Job noise(Hardly(kQuarterSlow, 3));
+  noise.seen().job.ada_scale = true;
+  EXPECT_FALSE(noise.Look().to.has_value());
+}
+
+// Rounds of the first batches may never let a slow worker finish one.
+TEST(AutoPilotTest, WhoIsNeverMeasuredIsWaitedForAgain) {
+  Job job(Hardly(kQuarterSlow, 3));
+  ASSERT_TRUE(job.Look().to.has_value());
+  job.seen().workers = Measured(kQuarterSlow);
+  job.seen().workers[7].iterations.clear();
+  // It has taken the place of the one before.
+  job.seen().workers[7].name = "w8";
+  EXPECT_FALSE(job.Look().to.has_value());
+  job.seen().seconds += 200;
+  EXPECT_FALSE(job.Look(/*acts=*/false).to.has_value());
+  const AutoPilot::Look look = job.Look();
+  EXPECT_EQ(job.present(), "bsp");
+  EXPECT_THAT(look.why, HasSubstr("w8 is not measured yet"));
+  job.seen().seconds += 200;
+  EXPECT_FALSE(job.Look().to.has_value()) << "there it will be";
+}
+
+TEST(AutoPilotTest, IsEarlyOnlyInTheBeginning) {
+  Job job(Measured(std::vector<double>(8, 1)));
+  EXPECT_FALSE(job.Look().to.has_value());
+  job.seen().workers = Hardly(kQuarterSlow, 3);
+  EXPECT_FALSE(job.Look().to.has_value());
+}
+
+TEST(AutoPilotTest, AnEarlyChoiceThatIsRefusedIsNotMadeAgain) {
+  Job job(Hardly(kQuarterSlow, 3));
+  const AutoPilot::Seen before = job.seen();
+  ASSERT_TRUE(job.Look().to.has_value());
+  job.seen().present = before.present;
+  job.pilot().Refused({before.present}, before.seconds, "no room", 300);
+  EXPECT_FALSE(job.Look().to.has_value());
+}
+
 TEST(AutoPilotTest, OnlySaysSoUnlessItIsToAct) {
   Job job(Measured(kQuarterSlow));
   const AutoPilot::Look look = job.Look(/*acts=*/false);
