@@ -21,6 +21,9 @@ namespace {
 // bytes.
 constexpr size_t kReceivedAtOnce = size_t{64} << 10;
 
+// What a large message has needed beyond that is given back.
+constexpr size_t kMostKept = size_t{4} << 20;
+
 // More pieces than a message has.
 constexpr size_t kMostPieces = 64;
 
@@ -87,6 +90,11 @@ bool MessageSocket::Send(absl::Span<const absl::string_view> pieces) {
     all.push_back(piece);
   }
   memcpy(length_.data(), &length, sizeof(length));
+  {
+    // The message before this one may have been cut off.
+    absl::MutexLock lock(&mu_);
+    if (ended_) return true;
+  }
   const size_t sent = SendSome(all);
   if (sent == length_.size() + length) return true;
   {
@@ -242,7 +250,7 @@ void MessageSocket::HandOut() {
     uint32_t length = 0;
     memcpy(&length, received_.data() + begin_, sizeof(length));
     if (length > most_) {
-      return EndReading(absl::InvalidArgumentError(absl::StrCat(
+      return EndReading(absl::ResourceExhaustedError(absl::StrCat(
           "a message of ", length, " bytes; ", most_, " are the most")));
     }
     if (end_ - begin_ < kLengthBytes + length) return;
@@ -251,6 +259,9 @@ void MessageSocket::HandOut() {
     begin_ += kLengthBytes + length;
     handlers_.on_message(message);
     if (begin_ == end_) begin_ = end_ = 0;
+  }
+  if (end_ == 0 && received_.size() > kMostKept) {
+    std::vector<char>(kReceivedAtOnce).swap(received_);
   }
 }
 

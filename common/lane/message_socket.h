@@ -39,8 +39,8 @@ class MessageSocket {
     std::function<void()> on_sent;
     // After Nudge().
     std::function<void()> on_nudged;
-    // Nothing comes any more. OK: the other end is closed; INVALID_ARGUMENT for
-    // a message that is longer than allowed.
+    // Nothing comes any more. OK: the other end is closed; RESOURCE_EXHAUSTED
+    // for a message that is longer than allowed.
     std::function<void(const absl::Status&)> on_end;
   };
 

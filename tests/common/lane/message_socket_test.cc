@@ -139,6 +139,28 @@ TEST_F(MessageSocketTest, ItsEndSaysThatWhatWaitsWillNeverBeSent) {
   EXPECT_TRUE(mine_->socket_.Send({large})) << "goes nowhere";
 }
 
+// Behind half a message the other end would take it for the other half.
+TEST_F(MessageSocketTest, NothingFollowsWhatWasCutOff) {
+  const std::string large(kMost, 'x');
+  ASSERT_FALSE(mine_->socket_.Send({large}));
+  mine_->socket_.End();
+  ASSERT_TRUE(mine_->sent_.Take(kPatience).ok());
+  size_t came = 0;
+  const auto read_all = [&] {
+    std::vector<char> bytes(kMost);
+    for (ssize_t n = 1; n > 0;
+         came += static_cast<size_t>(std::max(n, ssize_t{0}))) {
+      n = recv(raw_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    }
+  };
+  read_all();
+  EXPECT_LT(came, kMost);
+  const size_t before = came;
+  EXPECT_TRUE(mine_->socket_.Send({"there is room again"}));
+  read_all();
+  EXPECT_EQ(came, before);
+}
+
 TEST_F(MessageSocketTest, AnEndThatIsClosedTakesEverythingAndIsTold) {
   const std::string large(kMost, 'x');
   mine_->socket_.ReadOn();
@@ -162,7 +184,7 @@ TEST_F(MessageSocketTest, AMessageThatIsTooLongEndsTheReading) {
   ASSERT_EQ(write(raw_, &length, sizeof(length)), 4);
   const auto ended = mine_->ended_.Take(kPatience);
   ASSERT_TRUE(ended.ok());
-  EXPECT_TRUE(absl::IsInvalidArgument(ended->status)) << ended->status;
+  EXPECT_TRUE(absl::IsResourceExhausted(ended->status)) << ended->status;
 }
 
 TEST_F(MessageSocketTest, BytesMayComeOneByOne) {
