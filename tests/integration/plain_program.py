@@ -251,8 +251,8 @@ def main():
                                         0))
             steps += 1
             if steps % 3 == 0:
-                print(job["worker"], "has done", steps, "steps",
-                      file=sys.stderr)
+                # In one piece, for it may be killed at any time.
+                sys.stderr.write(f"{job['worker']} has done {steps} steps\n")
             if lives and steps == 3:
                 path = pathlib.Path(lives) / job["worker"]
                 path.with_suffix(".new").write_text(str(os.getpid()))
