@@ -288,4 +288,15 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
   return lane;
 }
 
+absl::StatusOr<MessageSocket::Parts> HandOverSocket(
+    const LaneInvitation& invitation) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<MemoryLane> lane,
+      HandOverLane(invitation, /*bytes=*/0, /*own=*/nullptr, /*theirs=*/false,
+                   /*socket=*/true));
+  MessageSocket::Parts socket = lane->TakeSocket();
+  if (!socket.valid()) return absl::UnavailableError("no pair of sockets");
+  return socket;
+}
+
 }  // namespace paceline

@@ -86,6 +86,12 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const SharedMemory* own = nullptr, bool theirs = false,
     bool socket = false);
 
+// Hands over one end of a MessageSocket::Pair() alone, with a lane of the least
+// size, which whoever gets it may drop. The errors of HandOverLane(), and
+// UNAVAILABLE where the system has no more descriptors.
+absl::StatusOr<MessageSocket::Parts> HandOverSocket(
+    const LaneInvitation& invitation);
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_LANE_LANE_DOOR_H_

@@ -57,13 +57,6 @@ class Reflection : public grpc::ServerBuilderOption {
 
 constexpr int kMiB = 1 << 20;
 
-// Job specs and reports; nothing comes near it.
-constexpr int kMaxControlBytes = 4 * kMiB;
-
-// What a control client takes: a coordinator's pages and reports are larger
-// than its requests.
-constexpr int kMaxControlAnswerBytes = 64 * kMiB;
-
 constexpr int kMaxMetadataBytes = 8 << 10;
 
 // What a worker may send ahead of what its server has summed up, and a server

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/message_bytes.h"
 #include "common/rpc/stream_bypass.h"
 #include "common/rpc/write_queue.h"
 
@@ -73,15 +73,18 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     Perform(queue_.Send(std::move(message), /*bytes=*/0, carries));
   }
 
-  // For streams of bytes, in `on_message` of the peer's last message by gRPC:
-  // what comes after that, and what is sent after `last`, goes by that socket,
-  // as StreamBypass has it. `on_sent` is told of what had to wait for room.
-  // REQUIRES: there is no `may_read`.
+  // In `on_message` of the peer's last message by gRPC: what comes after that,
+  // and what is sent after `last`, goes by that socket, as StreamBypass has it.
+  // `on_sent` is told of what had to wait for room. Once at most.
   void Bypass(MessageSocket::Parts socket, Out last) {
-    bypass_owner_ = std::make_unique<StreamBypass>(
-        std::move(socket),
-        StreamBypass::Handlers{
-            [this](In& message) { Take(message); },
+    CHECK(bypass_ == nullptr);
+    bypass_owner_ = std::make_unique<Bypassing>(
+        std::move(socket), kMostReplyBytes<In>,
+        typename Bypassing::Handlers{
+            [this](In& message) {
+              Take(message);
+              PauseBypass();
+            },
             [this] {
               Perform(queue_.Written());
               if (handlers_.on_sent) handlers_.on_sent();
@@ -91,6 +94,8 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     Perform(queue_.Send(std::move(last), /*bytes=*/0, Queue::kUrgent,
                         /*last=*/true));
   }
+
+  bool bypassed() const { return bypass_ != nullptr; }
 
   // Sends what is queued, then tells the peer that no more comes. What goes by
   // a bypass may be lost then.
@@ -115,18 +120,18 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
       if (!paused_ || (!cancelled_ && !handlers_.may_read())) return;
       paused_ = false;
     }
+    if (reads_bypass_) return bypass_.load()->ReadOn();
     this->StartRead(&incoming_);
     this->RemoveHold();
   }
 
  private:
   using Queue = WriteQueue<Out>;
+  using Bypassing = StreamBypass<Out, In>;
 
   void Perform(typename Queue::Step step) {
-    if constexpr (std::is_same_v<Out, grpc::ByteBuffer>) {
-      StreamBypass* const bypass = bypass_;
-      if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
-    }
+    Bypassing* const bypass = bypass_;
+    if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
     switch (step.kind) {
       case Queue::Step::Kind::kNone:
         return;
@@ -161,11 +166,12 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     }
     Take(incoming_);
     incoming_ = In();
-    if (StreamBypass* const bypass = bypass_) {
+    if (Bypassing* const bypass = bypass_) {
       reads_bypass_ = true;
       // gRPC tells the end of a call to whoever reads.
       this->StartRead(&incoming_);
-      return bypass->ReadOn();
+      bypass->ReadOn();
+      return PauseBypass();
     }
     if (!Pause()) this->StartRead(&incoming_);
   }
@@ -181,7 +187,7 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
 
   // What is under way there is of no use.
   void EndBypass() {
-    if (StreamBypass* const bypass = bypass_) bypass->End();
+    if (Bypassing* const bypass = bypass_) bypass->End();
   }
 
   // Whether to stop reading for now.
@@ -196,15 +202,24 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     return true;
   }
 
+  void PauseBypass() {
+    if (!handlers_.may_read) return;
+    // As in Pause(), but that gRPC reads on.
+    absl::MutexLock lock(&reading_mu_);
+    if (cancelled_ || handlers_.may_read()) return;
+    bypass_.load()->Pause();
+    paused_ = true;
+  }
+
   void OnWriteDone(bool ok) final {
-    if (StreamBypass* const bypass = bypass_) bypass->WrittenByGrpc();
+    if (Bypassing* const bypass = bypass_) bypass->WrittenByGrpc();
     Perform(queue_.Written());
     if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
     if (handlers_.on_sent) handlers_.on_sent();
   }
 
   void OnDone(const grpc::Status& status) final {
-    if (StreamBypass* const bypass = bypass_) bypass->Stop();
+    if (Bypassing* const bypass = bypass_) bypass->Stop();
     if (goes_on_by_grpc_) {
       refused_.Update(absl::InvalidArgumentError("a message after the last"));
     }
@@ -217,15 +232,16 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   const Handlers handlers_;
   In incoming_;
   absl::Status refused_;  // Only the reading reactions use it, one at a time.
-  // Those of gRPC alone: the peer's last message by gRPC has come, and another.
-  bool reads_bypass_ = false;
+  // The peer's last message by gRPC has come; and another, which gRPC's
+  // reactions alone look at.
+  std::atomic<bool> reads_bypass_ = false;
   bool goes_on_by_grpc_ = false;
   absl::Mutex reading_mu_;
   bool paused_ ABSL_GUARDED_BY(reading_mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(reading_mu_) = false;
   absl::Notification done_;
-  std::atomic<StreamBypass*> bypass_ = nullptr;  // Once there is one.
-  std::unique_ptr<StreamBypass> bypass_owner_;   // Last: it uses the above.
+  std::atomic<Bypassing*> bypass_ = nullptr;  // Once there is one.
+  std::unique_ptr<Bypassing> bypass_owner_;   // Last: it uses the above.
 };
 
 }  // namespace paceline

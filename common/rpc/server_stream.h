@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "common/check.h"
 #include "common/connections/connection_accounts.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/message_bytes.h"
@@ -70,7 +70,8 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
     Perform(queue_.Send(std::move(message), bytes, carries));
   }
 
-  // Ends the stream; the first status wins. OK sends what is queued first.
+  // Ends the stream; the first status wins. OK sends what is queued first, of
+  // which what goes by a bypass may be lost.
   void Close(const absl::Status& status) override {
     Perform(queue_.Close(status));
     if (!status.ok()) EndBypass();
@@ -90,7 +91,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   virtual void OnSent() {}
   // Has OnSent() called soon, for who has more to send and shall not do it now.
   void SendMoreSoon() {
-    if (StreamBypass* const bypass = bypass_) bypass->Nudge();
+    if (Bypassing* const bypass = bypass_) bypass->Nudge();
   }
 
   // Asked after each message whether the next may be read now. Whoever says no
@@ -104,12 +105,13 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
     if (!finished_) this->StartRead(&incoming_);
   }
 
-  // For streams of bytes: what is sent after `last` goes by that socket, as
-  // StreamBypass has it. Once at most, from any thread.
+  // What is sent after `last` goes by that socket, as StreamBypass has it. Once
+  // at most, from any thread.
   void Bypass(MessageSocket::Parts socket, Out last) {
-    bypass_owner_ = std::make_unique<StreamBypass>(
-        std::move(socket),
-        StreamBypass::Handlers{
+    CHECK(bypass_ == nullptr);
+    bypass_owner_ = std::make_unique<Bypassing>(
+        std::move(socket), kMostRequestBytes<In>,
+        typename Bypassing::Handlers{
             [this](In& message) { TakeBypassed(message); },
             [this] {
               Perform(queue_.Written());
@@ -121,10 +123,16 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
     const size_t bytes = MessageBytes(last);
     Perform(queue_.Send(std::move(last), bytes, Queue::kUrgent, /*last=*/true));
   }
+  // In OnMessage(): the message in hand is the peer's last one by gRPC.
+  // INVALID_ARGUMENT if there is no socket.
+  absl::Status ReadBypass() {
+    if (!bypassed()) {
+      return absl::InvalidArgumentError("no socket was handed over");
+    }
+    reads_bypass_ = true;
+    return absl::OkStatus();
+  }
   bool bypassed() const { return bypass_ != nullptr; }
-  // The message in hand is the peer's last one by gRPC.
-  // REQUIRES: bypassed(), in OnMessage().
-  void ReadBypass() { reads_bypass_ = true; }
 
   // Messages that wait, the one on its way included.
   size_t queued() const { return queue_.size(); }
@@ -133,12 +141,11 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
  private:
   using Queue = WriteQueue<Out>;
+  using Bypassing = StreamBypass<Out, In>;
 
   void Perform(typename Queue::Step step) {
-    if constexpr (std::is_same_v<Out, grpc::ByteBuffer>) {
-      StreamBypass* const bypass = bypass_;
-      if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
-    }
+    Bypassing* const bypass = bypass_;
+    if (bypass != nullptr) step = bypass->Pass(queue_, std::move(step));
     switch (step.kind) {
       case Queue::Step::Kind::kNone:
         return;
@@ -197,11 +204,11 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   // What is under way there is of no use.
   void EndBypass() {
-    if (StreamBypass* const bypass = bypass_) bypass->End();
+    if (Bypassing* const bypass = bypass_) bypass->End();
   }
 
   void OnWriteDone(bool ok) final {
-    if (StreamBypass* const bypass = bypass_) bypass->WrittenByGrpc();
+    if (Bypassing* const bypass = bypass_) bypass->WrittenByGrpc();
     Perform(queue_.Written());
     if (ok) return OnSent();
     Perform(queue_.Abandon(absl::UnavailableError("the peer is gone")));
@@ -214,7 +221,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void OnDone() final {
-    if (StreamBypass* const bypass = bypass_) bypass->Stop();
+    if (Bypassing* const bypass = bypass_) bypass->Stop();
     OnDisconnected();
     registry_->Remove(this);  // May delete this.
   }
@@ -226,8 +233,8 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   StreamRegistry* registry_ = nullptr;
   std::shared_ptr<ConnectionAccount> account_;
   std::atomic<bool> reads_bypass_ = false;
-  std::atomic<StreamBypass*> bypass_ = nullptr;  // Once there is one.
-  std::unique_ptr<StreamBypass> bypass_owner_;   // Last: it uses the above.
+  std::atomic<Bypassing*> bypass_ = nullptr;  // Once there is one.
+  std::unique_ptr<Bypassing> bypass_owner_;   // Last: it uses the above.
 };
 
 }  // namespace paceline

@@ -19,9 +19,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
+#include "common/lane/message_socket.h"
 #include "common/log/log.h"
 #include "common/rpc/client_stream.h"
 #include "common/rpc/message_bytes.h"
+#include "common/rpc/offered_socket.h"
 #include "common/session/known_term.h"
 #include "common/session/received_log.h"
 #include "common/session/sent_log.h"
@@ -57,7 +60,8 @@ inline bool MayResume(const absl::Status& status, bool welcomed) {
 // end: it dials, says hello, keeps the lease, and when a stream breaks it takes
 // the session up on another one. The name is resolved anew for each. What is
 // sent meanwhile waits, what was on its way is sent again, and each message
-// comes once.
+// comes once. With a coordinator of the same machine a stream soon goes on by a
+// socket.
 //
 // Thread-safe. Dialling and heartbeats have a thread of their own, so that
 // neither computing nor loading nor sleeping ends the lease.
@@ -136,7 +140,11 @@ class SessionClient {
     end.mutable_end();
     SendLocked(std::move(end));
     finishing_ = true;
-    if (welcomed_ && stream_ != nullptr) stream_->FinishWrites();
+    // On its way by the socket the end could be lost. Then the coordinator ends
+    // the stream, once it has heard.
+    if (welcomed_ && stream_ != nullptr && !stream_->bypassed()) {
+      stream_->FinishWrites();
+    }
   }
 
   // As ClientStream::ReadOn().
@@ -159,15 +167,12 @@ class SessionClient {
  private:
   using Stream = ClientStream<Out, In>;
 
-  static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
-  static constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
-  // A dead coordinator is noticed within this time, before a standby leads.
-  static constexpr absl::Duration kNoticed = absl::Seconds(4);
-  // Credentials are not exchanged ten times a second.
-  static constexpr absl::Duration kRefusedPause = absl::Seconds(2);
-
   // The thread: one stream after the other, until the session is over.
   void Run() {
+    constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
+    constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+    // Credentials are not exchanged ten times a second.
+    constexpr absl::Duration kRefusedPause = absl::Seconds(2);
     absl::Duration pause = kFirstPause;
     while (true) {
       const absl::Status ended = Carry();
@@ -192,8 +197,11 @@ class SessionClient {
 
   // One stream from its hello to its end.
   absl::Status Carry() {
+    // A dead coordinator is noticed within this time, before a standby leads.
+    constexpr absl::Duration kNoticed = absl::Seconds(4);
     const std::shared_ptr<grpc::Channel> channel =
         options_.connect(std::min(lease(), kNoticed));
+    offered_ = {};
     auto stream = std::make_unique<Stream>(
         // What is resumed may be all that is kept.
         2 * options_.max_unacknowledged,
@@ -218,6 +226,7 @@ class SessionClient {
       v1::SessionHello* const session = SessionOfHello(hello);
       session->set_id(session_);
       session->set_received(received_.Tell());
+      session->set_host(HostKey());
       if (options_.term != nullptr) session->set_term(options_.term->Get());
       stream_->Send(std::move(hello));
     }
@@ -309,6 +318,10 @@ class SessionClient {
   }
 
   absl::Status OnMessage(In& message) {
+    if (message.has_socket_offer()) {
+      return offered_.TakeUp(message.socket_offer());
+    }
+    if (message.has_by_socket()) return GoOnBySocket();
     bool deliver = false;
     {
       absl::MutexLock lock(&mu_);
@@ -326,6 +339,17 @@ class SessionClient {
       if (received_.must_tell()) SendLocked(Out());
     }
     if (deliver) handlers_.on_message(message);
+    return absl::OkStatus();
+  }
+
+  // The coordinator has the other end, and uses it from now on.
+  absl::Status GoOnBySocket() {
+    absl::MutexLock lock(&mu_);
+    if (stream_ == nullptr) return absl::CancelledError("given up");
+    PACELINE_ASSIGN_OR_RETURN(MessageSocket::Parts socket, offered_.Take());
+    Out last;
+    last.mutable_by_socket();
+    stream_->Bypass(std::move(socket), std::move(last));
     return absl::OkStatus();
   }
 
@@ -397,6 +421,7 @@ class SessionClient {
   // Of the present stream; null between two.
   Stream* stream_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool welcomed_ ABSL_GUARDED_BY(mu_) = false;
+  OfferedSocket offered_;  // While there is a stream, for its reactions alone.
   WelcomeWait welcome_wait_ ABSL_GUARDED_BY(mu_);
   // How long the member was absent before it; told of once.
   std::optional<absl::Duration> resumed_after_ ABSL_GUARDED_BY(mu_);

@@ -11,22 +11,24 @@ namespace paceline {
 // Whether a message is of its session, and not of its stream alone.
 inline bool IsNumbered(const v1::WorkerMessage& message) {
   return !message.has_hello() && !message.has_heartbeat() &&
-         !message.has_log_told() &&
+         !message.has_log_told() && !message.has_by_socket() &&
          message.kind_case() != v1::WorkerMessage::KIND_NOT_SET;
 }
 inline bool IsNumbered(const v1::ServerMessage& message) {
   return !message.has_hello() && !message.has_heartbeat() &&
-         !message.has_log_told() &&
+         !message.has_log_told() && !message.has_by_socket() &&
          message.kind_case() != v1::ServerMessage::KIND_NOT_SET;
 }
 inline bool IsNumbered(const v1::WorkerCommand& command) {
   return !command.has_registered() && !command.has_heartbeat() &&
-         !command.has_tell_log() &&
+         !command.has_tell_log() && !command.has_socket_offer() &&
+         !command.has_by_socket() &&
          command.kind_case() != v1::WorkerCommand::KIND_NOT_SET;
 }
 inline bool IsNumbered(const v1::ServerCommand& command) {
   return !command.has_welcome() && !command.has_heartbeat() &&
-         !command.has_tell_log() &&
+         !command.has_tell_log() && !command.has_socket_offer() &&
+         !command.has_by_socket() &&
          command.kind_case() != v1::ServerCommand::KIND_NOT_SET;
 }
 

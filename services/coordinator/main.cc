@@ -52,6 +52,7 @@ struct Options {
   double max_requests = 1'000;
   size_t max_streams = 10'000;
   bool reflection = true;
+  bool local_sockets = true;
   bool check_store = false;
   std::string back_up_store;
 };
@@ -123,6 +124,7 @@ absl::StatusOr<CoordinatorOptions> ToCoordinatorOptions(
   coordinator.checkpoints = options.checkpoints;
   coordinator.limits = ToCallLimits(options);
   coordinator.reflection = options.reflection;
+  coordinator.local_sockets = options.local_sockets;
   coordinator.leader_lock = options.leader_lock;
   coordinator.leader_label = options.leader_label;
   coordinator.standby_of = options.standby_of;
@@ -201,6 +203,9 @@ void AddOptions(CLI::App& app, Options& options) {
       "Flush every write to the disk, so that it survives the machine");
   app.add_flag("--reflection,!--no-reflection", options.reflection,
                "Answer gRPC reflection");
+  app.add_flag("--local-sockets,!--no-local-sockets", options.local_sockets,
+               "Speak with members of this machine and user by sockets of the "
+               "system, which take less time than gRPC's");
   app.add_flag("--check-store", options.check_store,
                "Only read all of the store, say what is in it or what is wrong "
                "with it, and end; a coordinator may have it");

@@ -138,11 +138,7 @@ class ParameterStream
         Taken(header.pull_taken());
         return absl::OkStatus();
       case v1::Frame::kBySocket:
-        if (!bypassed()) {
-          return absl::InvalidArgumentError("no socket was handed over");
-        }
-        ReadBypass();
-        return absl::OkStatus();
+        return ReadBypass();
       case v1::Frame::kSetBlock:
         PACELINE_RETURN_IF_ERROR(TakeOut(frame));
         return Set(*job, header.set_block(), frame.payload);

@@ -13,13 +13,14 @@ from relay import Relay  # noqa: E402
 
 
 class DistantCluster(RealCluster):
-    """One server, and `workers` as RealCluster takes them. They share no
-    memory, as processes of two hosts share none."""
+    """One server, and `workers` as RealCluster takes them. They share no memory
+    and no sockets, as processes of two hosts share none."""
 
     def __init__(self, bin_dir: pathlib.Path, scratch: pathlib.Path,
                  workers: list) -> None:
         self.relays: list = []
-        super().__init__(bin_dir, scratch, 0, [])
+        super().__init__(bin_dir, scratch, 0, [],
+                         coordinator=["--no-local-sockets"])
         self.server = Relay(None)  # Each worker has its own way through it.
         self.start("paceline-server", "s0", "--advertise", self.server.address,
                    "--share-memory", "false")

@@ -71,7 +71,8 @@ class ControlLinksTest(unittest.TestCase):
         cls.cluster = RelayedCluster(
             BIN, SCRATCH, 2,
             [(f"w{i}", [*own, "--step-time", "5ms"]) for i in range(3)], own,
-            lease="3s")
+            # What goes by another way no relay sees.
+            lease="3s", coordinator=["--no-local-sockets"])
         cls.commands = JobCommands(BIN, SCRATCH, cls.cluster.address)
 
     @classmethod

@@ -120,8 +120,9 @@ struct LocalCluster::Parts {
         guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
         answering(&guard, &journal),
         fleet_metrics(registry),
-        fleet(
-            MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics)),
+        sockets(*LaneDoor::Open()),
+        fleet(MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics,
+                               sockets.get())),
         job_admin(MakeJobService(jobs.get(), &answering, &streams, &pump)),
         cluster_admin(MakeClusterService(jobs.get(), &answering, absl::Now())),
         listening(ListenAnywhere(
@@ -160,6 +161,7 @@ struct LocalCluster::Parts {
   StreamRegistry streams;
   WatchPump pump;
   FleetMetrics fleet_metrics;
+  const std::unique_ptr<LaneDoor> sockets;
   std::unique_ptr<grpc::Service> fleet;
   std::unique_ptr<grpc::Service> job_admin;
   std::unique_ptr<grpc::Service> cluster_admin;

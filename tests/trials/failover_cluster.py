@@ -198,7 +198,9 @@ class LinkedCluster(TrialCluster):
     def __init__(self, **options):
         self.switchboards = {}  # By server.
         self.controls = {}  # By member.
-        super().__init__(**options)
+        # What goes by another way no relay sees.
+        coordinator = ["--no-local-sockets", *options.pop("coordinator", ())]
+        super().__init__(coordinator=coordinator, **options)
 
     def coordinator_of(self, name):
         if name not in self.controls:

@@ -1,9 +1,12 @@
 #include "services/coordinator/fleet/fleet_service.h"
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
+#include "common/lane/lane_door.h"
 #include "common/log/log.h"
 #include "common/rpc/server_stream.h"
 #include "common/status.h"
@@ -130,6 +133,12 @@ typename Kind::Session::Handlers HandlersOf(
           .on_lost_end = [fleet, member] { Kind::EndIsLost(*fleet, member); }};
 }
 
+// Where members of this machine hand over sockets for their streams.
+struct Sockets {
+  LaneDoor* door = nullptr;
+  std::string host = {};  // As they name it; empty: nobody does.
+};
+
 // One of the streams that carry a member's session.
 template <class Kind>
 class MemberStream
@@ -141,21 +150,41 @@ class MemberStream
   using Book = SessionBook<In, Out>;
 
   MemberStream(Fleet* fleet, std::shared_ptr<Book> book, FleetMetrics* metrics,
-               StreamTicket ticket)
+               const Sockets* sockets, StreamTicket ticket)
       // What is resumed may be all that is kept.
       : ServerStream<In, Out>(2 * kMaxQueuedCommands),
         fleet_(fleet),
         book_(std::move(book)),
         metrics_(metrics),
+        sockets_(sockets),
         ticket_(std::move(ticket)) {}
 
  protected:
   absl::Status OnMessage(In& message) override {
+    if (message.has_by_socket()) return this->ReadBypass();
     if (session_ != nullptr) return session_->OnMessage(this, message);
     if (!message.has_hello()) return HelloFirst();
+    // It matters to this stream alone.
+    std::string host;
+    if (message.hello().has_session()) {
+      host = std::move(*SessionOfHello(message)->mutable_host());
+    }
     const auto& hello = message.hello();
     PACELINE_RETURN_IF_ERROR(fleet_->CheckTerm(hello.session()));
-    if (hello.session().id() == 0) return Register(hello);
+    PACELINE_RETURN_IF_ERROR(hello.session().id() == 0 ? Register(hello)
+                                                       : Resume(hello));
+    if (!host.empty() && host == sockets_->host) Invite();
+    return absl::OkStatus();
+  }
+
+  void OnDisconnected() override {
+    if (!invitation_.empty()) sockets_->door->Withdraw(invitation_);
+    if (session_ != nullptr) session_->OnStreamOver(this);
+  }
+
+ private:
+  template <class Hello>
+  absl::Status Resume(const Hello& hello) {
     PACELINE_ASSIGN_OR_RETURN(session_,
                               book_->Find(hello.session().id(), hello.name()));
     PACELINE_RETURN_IF_ERROR(
@@ -169,11 +198,25 @@ class MemberStream
     return absl::OkStatus();
   }
 
-  void OnDisconnected() override {
-    if (session_ != nullptr) session_->OnStreamOver(this);
+  // The member is on this machine.
+  void Invite() {
+    const std::weak_ptr<OpenStream> weak = this->shared_from_this();
+    LaneInvitation invitation =
+        sockets_->door->Invite([weak](std::unique_ptr<MemoryLane> lane) {
+          const auto open = weak.lock();
+          if (open == nullptr || !lane->has_socket()) return;
+          Out last;
+          last.mutable_by_socket();
+          std::static_pointer_cast<MemberStream>(open)->Bypass(
+              lane->TakeSocket(), std::move(last));
+        });
+    invitation_ = invitation.token;
+    Out offer;
+    offer.mutable_socket_offer()->set_address(std::move(invitation.address));
+    offer.mutable_socket_offer()->set_token(std::move(invitation.token));
+    this->Send(std::move(offer));
   }
 
- private:
   std::shared_ptr<OutgoingStream<Out>> Self() {
     return std::static_pointer_cast<OutgoingStream<Out>>(
         this->shared_from_this());
@@ -202,15 +245,18 @@ class MemberStream
   Fleet* const fleet_;
   const std::shared_ptr<Book> book_;
   FleetMetrics* const metrics_;
+  const Sockets* const sockets_;
   const StreamTicket ticket_;
   std::shared_ptr<Session> session_;
+  std::string invitation_;  // For a socket, once there is one.
 };
 
 class FleetService final : public v1::Fleet::CallbackService {
  public:
   FleetService(Fleet* fleet, CallGuard* guard, StreamRegistry* streams,
-               FleetMetrics* metrics)
+               FleetMetrics* metrics, LaneDoor* sockets)
       : fleet_(fleet), guard_(guard), streams_(streams), metrics_(metrics) {
+    if (sockets != nullptr) sockets_ = {sockets, HostKey()};
     for (auto& [member, session] : fleet_->TakeRestored()) {
       workers_->Adopt(session);
       session->Handle(HandlersOf<Workers>(fleet_, member, workers_, session));
@@ -240,7 +286,7 @@ class FleetService final : public v1::Fleet::CallbackService {
     absl::StatusOr<StreamTicket> ticket = guard_->OpenStream(*caller);
     if (!ticket.ok()) return new Refused(ticket.status());
     const auto stream = std::make_shared<MemberStream<Kind>>(
-        fleet_, book, metrics_, *std::move(ticket));
+        fleet_, book, metrics_, &sockets_, *std::move(ticket));
     stream->Begin(streams_, caller->account);
     return stream.get();
   }
@@ -249,6 +295,7 @@ class FleetService final : public v1::Fleet::CallbackService {
   CallGuard* const guard_;
   StreamRegistry* const streams_;
   FleetMetrics* const metrics_;
+  Sockets sockets_;
   // The fleet's threads may still close a session when the service goes.
   const std::shared_ptr<SessionBook<Workers::In, Workers::Out>> workers_ =
       std::make_shared<SessionBook<Workers::In, Workers::Out>>();
@@ -260,8 +307,10 @@ class FleetService final : public v1::Fleet::CallbackService {
 
 std::unique_ptr<grpc::Service> MakeFleetService(Fleet* fleet, CallGuard* guard,
                                                 StreamRegistry* streams,
-                                                FleetMetrics* metrics) {
-  return std::make_unique<FleetService>(fleet, guard, streams, metrics);
+                                                FleetMetrics* metrics,
+                                                LaneDoor* sockets) {
+  return std::make_unique<FleetService>(fleet, guard, streams, metrics,
+                                        sockets);
 }
 
 }  // namespace paceline

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "common/lane/lane_door.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
 #include "services/coordinator/fleet/fleet.h"
@@ -13,11 +14,13 @@
 namespace paceline {
 
 // Fleet on the wire: turns the members' sessions, each carried by one stream
-// after the other, into members. It decides nothing. All pointers outlive the
-// service's server.
+// after the other, into members. It decides nothing. With `sockets`, which may
+// be null, the streams of members of this machine go on by sockets. All
+// pointers outlive the service's server.
 std::unique_ptr<grpc::Service> MakeFleetService(Fleet* fleet, CallGuard* guard,
                                                 StreamRegistry* streams,
-                                                FleetMetrics* metrics);
+                                                FleetMetrics* metrics,
+                                                LaneDoor* sockets = nullptr);
 
 }  // namespace paceline
 

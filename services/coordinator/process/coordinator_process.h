@@ -40,6 +40,7 @@ struct CoordinatorOptions {
   CallLimits limits;
   absl::Duration grace;
   bool reflection = true;
+  bool local_sockets = true;  // For members of this machine.
   // How it is chosen who leads: "" (there is one coordinator, or a person says
   // it), "kubernetes:LEASE" or "postgresql://...".
   std::string leader_lock;

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/connections/connection_accounts.h"
+#include "common/lane/lane_door.h"
 #include "common/log/log.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_report.h"
@@ -250,6 +251,16 @@ class Tenure {
   LeaderKeeper keeper_;  // Last: its thread uses the above.
 };
 
+// Null: members of this machine keep to gRPC.
+std::unique_ptr<LaneDoor> OpenSockets(const CoordinatorOptions& options) {
+  if (!options.local_sockets) return nullptr;
+  absl::StatusOr<std::unique_ptr<LaneDoor>> sockets = LaneDoor::Open();
+  if (sockets.ok()) return *std::move(sockets);
+  LogWarning("has no sockets for members of this machine",
+             {{"reason", Summary(sockets.status())}});
+  return nullptr;
+}
+
 // What answers members, people and the one that stands by.
 class LeaderServices {
  public:
@@ -263,8 +274,9 @@ class LeaderServices {
                &accounts_),
         answering_(&guard_, journal),
         fleet_metrics_(parts.registry),
+        sockets_(OpenSockets(parts.options)),
         fleet_(MakeFleetService(&jobs->fleet(), &guard_, &streams_,
-                                &fleet_metrics_)),
+                                &fleet_metrics_, sockets_.get())),
         job_admin_(MakeJobService(jobs, &answering_, &streams_, &pump_)),
         cluster_admin_(MakeClusterService(jobs, &answering_, absl::Now())),
         coordinator_(MakeCoordinatorService(
@@ -328,6 +340,7 @@ class LeaderServices {
   Answering answering_;
   StreamRegistry streams_;
   FleetMetrics fleet_metrics_;
+  const std::unique_ptr<LaneDoor> sockets_;  // May be null.
   const std::unique_ptr<grpc::Service> fleet_;
   WatchPump pump_;
   const std::unique_ptr<grpc::Service> job_admin_;

@@ -189,8 +189,9 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
                          filled.epoch(), filled.base_version()};
     }
     case v1::WorkerMessage::kHello:
-    case v1::WorkerMessage::kEnd:      // The session's.
-    case v1::WorkerMessage::kLogTold:  // The fleet's.
+    case v1::WorkerMessage::kEnd:       // The session's.
+    case v1::WorkerMessage::kLogTold:   // The fleet's.
+    case v1::WorkerMessage::kBySocket:  // The stream's.
     case v1::WorkerMessage::KIND_NOT_SET:
       break;
   }

@@ -70,7 +70,8 @@ void OpenExchange(
 
 TestClient::TestClient(
     const std::string& address, ChannelProfile profile,
-    std::function<absl::Status(const grpc::ByteBuffer&)> received)
+    std::function<absl::Status(const grpc::ByteBuffer&)> received,
+    std::function<bool()> may_read)
     : channel_(MakeChannel(address, profile, absl::Seconds(20))) {
   stream_ = std::make_unique<Stream>(
       100'000,
@@ -82,7 +83,9 @@ TestClient::TestClient(
                          ++ends_;
                          received_.Close(absl::OkStatus());
                          ended_.Put({status});
-                       }},
+                       },
+                       {},
+                       std::move(may_read)},
       [this](grpc::ClientContext* context, auto* reactor) {
         OpenExchange(channel_, context, reactor);
       });

@@ -103,10 +103,12 @@ class TestClient {
   using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
 
   // `received` may refuse a message; all of them are in the mailbox as well.
+  // `may_read`: as ClientStream's.
   explicit TestClient(
       const std::string& address,
       ChannelProfile profile = ChannelProfile::kControl,
-      std::function<absl::Status(const grpc::ByteBuffer&)> received = {});
+      std::function<absl::Status(const grpc::ByteBuffer&)> received = {},
+      std::function<bool()> may_read = {});
 
   Stream& stream() { return *stream_; }
 

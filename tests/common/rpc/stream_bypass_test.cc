@@ -32,7 +32,7 @@ class StreamBypassTest : public testing::Test {
       const int64_t number = NumberOf(message);
       if (number == refused_) return absl::AbortedError("fenced");
       if (number == kLast) {
-        if (stream.bypassed()) stream.ReadBypass();
+        if (stream.bypassed()) return stream.ReadBypass();
       } else {
         stream.Send(message);
       }
@@ -52,7 +52,8 @@ class StreamBypassTest : public testing::Test {
           if (number == kLast) BypassClient();
           return number == client_refuses_ ? absl::DataLossError("not that")
                                            : absl::OkStatus();
-        });
+        },
+        [this] { return client_may_read_.load(); });
     {
       absl::MutexLock lock(&mu_);
       open_ = client_.get();
@@ -98,6 +99,7 @@ class StreamBypassTest : public testing::Test {
   std::atomic<int64_t> refused_ = -1;
   std::atomic<int64_t> client_refuses_ = -1;
   std::atomic<bool> may_read_ = true;
+  std::atomic<bool> client_may_read_ = true;
   std::array<MessageSocket::Parts, 2> ends_;  // The server's, the client's.
   std::unique_ptr<TestClient> client_;
   absl::Mutex mu_;
@@ -193,6 +195,19 @@ TEST_F(StreamBypassTest, TheServerReadsOnWhenItMay) {
     stream_->ReadOn();
     ExpectNumbers(0, 3);
   }
+}
+
+TEST_F(StreamBypassTest, TheClientReadsOnWhenItMay) {
+  ConnectBypassed();
+  for (int round = 0; round < 100; ++round) {
+    // It reads one more at most.
+    client_may_read_ = false;
+    for (int64_t i = 0; i < 3; ++i) stream_->Send(Numbered(i));
+    client_may_read_ = true;
+    client_->stream().ReadOn();
+    ExpectNumbers(0, 3);
+  }
+  client_may_read_ = false;  // And ends while it does not read.
 }
 
 TEST_F(StreamBypassTest, ManyThreadsMaySend) {

@@ -17,6 +17,21 @@ namespace {
 
 constexpr absl::Duration kLease = absl::Milliseconds(600);
 
+// The commands of a session come by gRPC, or go on by a socket.
+class SessionTest : public testing::TestWithParam<bool> {
+ protected:
+  void MayGoOnBySocket(FakeSession& session) {
+    if (GetParam()) session.GoOnBySocket(*door_);
+  }
+
+  const std::unique_ptr<LaneDoor> door_ = *LaneDoor::Open();
+  FakeCoordinator coordinator_;  // Last: its streams use the door.
+};
+INSTANTIATE_TEST_SUITE_P(, SessionTest, testing::Bool(),
+                         [](const auto& by_socket) {
+                           return by_socket.param ? "BySocket" : "ByGrpc";
+                         });
+
 // Sends assignments of 16 KiB, numbered from 1, until the worker has not read
 // for so long that its queue does not shrink any more, and says how many that
 // were.
@@ -37,14 +52,14 @@ int64_t SendUntilNothingIsRead(FakeSession& session, int64_t most) {
 
 // What a worker does not take waits at the coordinator, whose own limit it then
 // reaches; that nothing is read does not count as the coordinator's silence.
-TEST(ControlStreamTest, CommandsThatNobodyTakesAreNotRead) {
-  FakeCoordinator coordinator;
+TEST_P(SessionTest, CommandsThatNobodyTakesAreNotRead) {
   ControlStream control(
-      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      std::make_shared<CoordinatorAddresses>(coordinator_.address()),
       v1::WorkerHello());
-  const auto session = coordinator.NextSession();
+  const auto session = coordinator_.NextSession();
   session->Register(kLease);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  MayGoOnBySocket(*session);
   control.SetLease(kLease);
   const int64_t sent = SendUntilNothingIsRead(*session, 20'000);
   EXPECT_GE(sent, 1'000);
@@ -97,19 +112,20 @@ TEST(ControlStreamTest, OnlyAGrantThatIsWaitedForIsToldEarly) {
   EXPECT_THAT(told, testing::SizeIs(1));
 }
 
-TEST(ControlStreamTest, EndsWhileItDoesNotRead) {
-  FakeCoordinator coordinator;
+TEST_P(SessionTest, EndsWhileItDoesNotRead) {
   for (const bool politely : {false, true}) {
     ControlStream control(
-        std::make_shared<CoordinatorAddresses>(coordinator.address()),
+        std::make_shared<CoordinatorAddresses>(coordinator_.address()),
         v1::WorkerHello());
-    const auto session = coordinator.NextSession();
+    const auto session = coordinator_.NextSession();
     session->Register(absl::Seconds(30));
+    MayGoOnBySocket(*session);
     SendUntilNothingIsRead(*session, 20'000);
     if (politely) {
+      control.SetLease(kTestPatience);
       const absl::Time began = absl::Now();
       control.Finish();
-      EXPECT_LT(absl::Now() - began, absl::Seconds(5));
+      EXPECT_LT(absl::Now() - began, kTestPatience) << "it was waited for";
       session->ExpectEnd();
     }
   }
@@ -145,17 +161,17 @@ v1::WorkerMessage Done(int64_t iteration) {
   return message;
 }
 
-TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
-  FakeCoordinator coordinator;
+TEST_P(SessionTest, ABrokenLinkCostsNothing) {
   ControlStream control(
-      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      std::make_shared<CoordinatorAddresses>(coordinator_.address()),
       v1::WorkerHello());
-  const auto first = coordinator.NextSession();
+  const auto first = coordinator_.NextSession();
   const v1::WorkerMessage hello = first->Next();
   EXPECT_TRUE(hello.hello().has_session());
   EXPECT_EQ(hello.hello().session().id(), 0u);
   first->Send(Registered(0));
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  MayGoOnBySocket(*first);
   control.Send(Done(1));
   control.Send(Done(2));
   EXPECT_EQ(first->Next().number(), 1u);
@@ -165,12 +181,13 @@ TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
   first->Close(absl::UnavailableError("the link breaks"));
 
   // The first message had come, and the grant is sent again.
-  const auto second = coordinator.NextSession();
+  const auto second = coordinator_.NextSession();
   const v1::WorkerMessage again = second->Next();
   EXPECT_EQ(again.hello().session().id(), 7u);
   EXPECT_EQ(again.hello().session().received(), 1u);
   control.Send(Done(3));  // Waits for the answer.
   second->Send(Registered(1));
+  MayGoOnBySocket(*second);
   second->Send(Grant(1, 11));
   second->Send(Grant(2, 12));
   EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), 12);
@@ -214,15 +231,67 @@ TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
             absl::AbortedError("not known any more"));
 }
 
-TEST(ControlStreamTest, ANumberThatIsMissingEndsTheSession) {
-  FakeCoordinator coordinator;
-  ControlStream control(
-      std::make_shared<CoordinatorAddresses>(coordinator.address()),
-      v1::WorkerHello());
-  const auto session = Welcomed(coordinator);
-  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
-  session->Send(Grant(2, 11));
-  EXPECT_TRUE(absl::IsInvalidArgument(control.Next(kTestPatience).status()));
+// A worker that was taken in, and what the coordinator has of it.
+class WelcomedTest : public testing::Test {
+ protected:
+  WelcomedTest() {
+    EXPECT_TRUE(control_.Next(kTestPatience)->has_registered());
+  }
+
+  FakeCoordinator coordinator_;
+  ControlStream control_{
+      std::make_shared<CoordinatorAddresses>(coordinator_.address()),
+      v1::WorkerHello()};
+  const std::shared_ptr<FakeSession> session_ = Welcomed(coordinator_);
+};
+
+TEST_F(WelcomedTest, ANumberThatIsMissingEndsTheSession) {
+  session_->Send(Grant(2, 11));
+  EXPECT_TRUE(absl::IsInvalidArgument(control_.Next(kTestPatience).status()));
+}
+
+// What a worker says last is heard, though it ends the stream at once.
+TEST_P(SessionTest, WhatIsSaidLastIsHeard) {
+  for (int life = 0; life < 20; ++life) {
+    ControlStream control(
+        std::make_shared<CoordinatorAddresses>(coordinator_.address()),
+        v1::WorkerHello());
+    const auto session = Welcomed(coordinator_);
+    EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+    MayGoOnBySocket(*session);
+    for (int64_t i = 1; i <= 20; ++i) control.Send(Done(i));
+    control.Finish();
+    for (int64_t i = 1; i <= 20; ++i) {
+      ASSERT_EQ(session->Next().push_done().iteration(), i);
+    }
+    session->ExpectEnd();
+  }
+}
+
+TEST_F(WelcomedTest, ASocketThatWasNotHandedOverEndsTheSession) {
+  v1::WorkerCommand by_socket;
+  by_socket.mutable_by_socket();
+  session_->Send(by_socket);
+  EXPECT_TRUE(absl::IsInvalidArgument(control_.Next(kTestPatience).status()));
+}
+
+TEST_F(WelcomedTest, ASecondOfferEndsTheSession) {
+  const std::unique_ptr<LaneDoor> door = *LaneDoor::Open();
+  session_->GoOnBySocket(*door);
+  v1::WorkerCommand offer;
+  offer.mutable_socket_offer()->set_address("paceline-lane-nobody");
+  session_->Send(offer);
+  EXPECT_TRUE(absl::IsInvalidArgument(control_.Next(kTestPatience).status()));
+}
+
+// Two containers of one machine do not reach each other's sockets.
+TEST_F(WelcomedTest, WithoutASocketItGoesOnByGrpc) {
+  v1::WorkerCommand offer;
+  offer.mutable_socket_offer()->set_address("paceline-lane-nobody");
+  offer.mutable_socket_offer()->set_token(std::string(32, 't'));
+  session_->Send(offer);
+  session_->Send(Grant(1, 11));
+  EXPECT_EQ(control_.Next(kTestPatience)->grant().iteration(), 11);
 }
 
 TEST(ControlStreamTest, WithoutACoordinatorItEndsAfterTheOrphanTime) {

@@ -13,6 +13,10 @@ absl::Status FakeSession::OnMessage(v1::WorkerMessage& message) {
     Close(absl::OkStatus());
     return absl::OkStatus();
   }
+  if (message.has_by_socket()) {
+    by_socket_.Notify();
+    return ReadBypass();
+  }
   if (!message.has_heartbeat()) {
     said_.Put(std::move(message));
     return absl::OkStatus();
@@ -48,6 +52,20 @@ void FakeSession::AwaitHeartbeats(int count) {
   for (int i = 0; i < count; ++i) {
     EXPECT_TRUE(heartbeats_.Take(kTestPatience).ok());
   }
+}
+
+void FakeSession::GoOnBySocket(LaneDoor& door) {
+  const LaneInvitation invitation =
+      door.Invite([this](std::unique_ptr<MemoryLane> lane) {
+        v1::WorkerCommand last;
+        last.mutable_by_socket();
+        Bypass(lane->TakeSocket(), std::move(last));
+      });
+  v1::WorkerCommand offer;
+  offer.mutable_socket_offer()->set_address(invitation.address);
+  offer.mutable_socket_offer()->set_token(invitation.token);
+  Send(std::move(offer));
+  EXPECT_TRUE(by_socket_.WaitForNotificationWithTimeout(kTestPatience));
 }
 
 v1::WorkerHello FakeSession::Register(absl::Duration lease) {

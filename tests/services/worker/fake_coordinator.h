@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "common/lane/lane_door.h"
 #include "common/mailbox.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server_stream.h"
@@ -31,6 +33,9 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   void ExpectEnd();
   void AwaitHeartbeats(int count);
 
+  // Offers a socket at that door, and waits until both ends use it.
+  void GoOnBySocket(LaneDoor& door);
+
   // Answers no heartbeats from now on.
   void BeSilent() { silent_ = true; }
 
@@ -52,6 +57,7 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
  private:
   Mailbox<v1::WorkerMessage> said_;
   Mailbox<bool> heartbeats_;
+  absl::Notification by_socket_;
   std::atomic<bool> silent_ = false;
 };
 

@@ -4,7 +4,11 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
+#include "common/lane/lane_door.h"
+#include "common/lane/message_socket.h"
+#include "common/mailbox.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
@@ -41,7 +45,7 @@ class FleetServiceTest : public FleetTest {
   }
   void TearDown() override {
     context_.TryCancel();
-    stream_->Finish();
+    if (!finished_) stream_->Finish();
     listening_.server->Shutdown(std::chrono::system_clock::now());
     EXPECT_TRUE(streams_.AwaitEmpty(kLong));
   }
@@ -54,20 +58,81 @@ class FleetServiceTest : public FleetTest {
   void Say(const v1::WorkerMessage& message) {
     EXPECT_TRUE(stream_->Write(message));
   }
+  void ExpectRefused(grpc::StatusCode code) {
+    v1::WorkerCommand none;
+    EXPECT_FALSE(stream_->Read(&none));
+    EXPECT_EQ(stream_->Finish().error_code(), code);
+    finished_ = true;
+  }
 
   CallGuard guard_{ServerSecurity(), {}, &Clock::Real()};
   StreamRegistry streams_;
   prometheus::Registry registry_;
   FleetMetrics metrics_{registry_};
+  const std::unique_ptr<LaneDoor> sockets_ = *LaneDoor::Open();
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(&fleet_, &guard_, &streams_, &metrics_);
+      MakeFleetService(&fleet_, &guard_, &streams_, &metrics_, sockets_.get());
   ListeningServer listening_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::Fleet::Stub> stub_;
   std::unique_ptr<
       grpc::ClientReaderWriter<v1::WorkerMessage, v1::WorkerCommand>>
       stream_;
+  bool finished_ = false;
 };
+
+v1::WorkerMessage HelloFrom(const std::string& host) {
+  v1::WorkerMessage hello;
+  *hello.mutable_hello() = Worker("w0");
+  hello.mutable_hello()->mutable_session()->set_host(host);
+  return hello;
+}
+
+v1::WorkerMessage BySocket() {
+  v1::WorkerMessage message;
+  message.mutable_by_socket();
+  return message;
+}
+
+TEST_F(FleetServiceTest, AMemberOfThisMachineGoesOnByASocket) {
+  Say(HelloFrom(HostKey()));
+  EXPECT_TRUE(Next().has_registered());
+  const v1::WorkerCommand offered = Next();
+  ASSERT_TRUE(offered.has_socket_offer());
+  auto parts = HandOverSocket(
+      {offered.socket_offer().address(), offered.socket_offer().token()});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_TRUE(Next().has_by_socket());
+  Mailbox<std::string> heard;
+  MessageSocket socket(
+      *std::move(parts), /*most=*/1 << 20,
+      {.on_message =
+           [&](absl::string_view bytes) { heard.Put(std::string(bytes)); },
+       .on_sent = [] {},
+       .on_nudged = [] {},
+       .on_end = [](const absl::Status&) {}});
+  socket.ReadOn();
+  Say(BySocket());
+  for (int i = 0; i < 3; ++i) {
+    const std::string said = Heartbeat().SerializeAsString();
+    EXPECT_TRUE(socket.Send({said}));
+    v1::WorkerCommand answer;
+    EXPECT_TRUE(answer.ParseFromString(heard.Take(kLong).value_or("")));
+    EXPECT_TRUE(answer.has_heartbeat()) << answer.ShortDebugString();
+  }
+  EXPECT_TRUE(socket.Send({"no message at all"}));
+  ExpectRefused(grpc::INTERNAL);
+}
+
+TEST_F(FleetServiceTest, OnlyWhoIsOfThisMachineIsOfferedASocket) {
+  Say(HelloFrom(HostKey() + "0"));
+  EXPECT_TRUE(Next().has_registered());
+  Say(Heartbeat());
+  EXPECT_TRUE(Next().has_heartbeat());
+  // It has none, so it cannot go on by it.
+  Say(BySocket());
+  ExpectRefused(grpc::INVALID_ARGUMENT);
+}
 
 TEST_F(FleetServiceTest, PushesAndGrantsPassBetweenAStreamAndItsRun) {
   ServerStream registered;
@@ -77,7 +142,10 @@ TEST_F(FleetServiceTest, PushesAndGrantsPassBetweenAStreamAndItsRun) {
   v1::WorkerMessage hello;
   *hello.mutable_hello() = Worker("w0");
   Say(hello);
-  EXPECT_TRUE(Next().has_registered());
+  const v1::WorkerCommand registered_as = Next();
+  EXPECT_TRUE(registered_as.has_registered());
+  EXPECT_FALSE(registered_as.registered().has_session())
+      << "none was asked for";
   ASSERT_EQ(fleet_.Members().size(), 1u);
   EXPECT_TRUE(fleet_.Assign(fleet_.Members()[0].id, 1).ok());
   EXPECT_TRUE(Next().has_assign());
