@@ -76,8 +76,11 @@ TestClient::TestClient(
   stream_ = std::make_unique<Stream>(
       100'000,
       Stream::Handlers{[this, received](const grpc::ByteBuffer& message) {
+                         const absl::Status status =
+                             received ? received(message) : absl::OkStatus();
+                         // Only now: a test goes on from here.
                          received_.Put(NumberOf(message));
-                         return received ? received(message) : absl::OkStatus();
+                         return status;
                        },
                        [this](const absl::Status& status) {
                          ++ends_;
