@@ -7,7 +7,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/tensor/half.h"
 #include "common/tensor/int8_groups.h"
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 namespace paceline {
 namespace {
@@ -69,6 +74,35 @@ struct OfBF16 {
   }
 };
 
+struct OfF16 {
+  static constexpr size_t kBytes = 2;
+  static void AddStep(const char* bytes, Sums& sums) {
+    for (Floats& sum : sums) {
+      Floats floats;
+      ReadEight(bytes, floats);
+      sum += floats * floats;
+      bytes += kWidth * kBytes;
+    }
+  }
+  static double One(const char* bytes) {
+    uint16_t half;
+    std::memcpy(&half, bytes, sizeof(half));
+    return F32FromF16(half);
+  }
+
+ private:
+  static void ReadEight(const char* bytes, Floats& floats) {
+#ifdef __F16C__
+    floats = _mm256_cvtph_ps(
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+#else
+    for (size_t i = 0; i < kWidth; ++i) {
+      floats[i] = static_cast<float>(One(bytes + i * kBytes));
+    }
+#endif
+  }
+};
+
 // Not finite if an element is not.
 template <class Of>
 double Exactly(const char* bytes, size_t count) {
@@ -109,17 +143,6 @@ double OfArray(const char* bytes, size_t count) {
   return sum;
 }
 
-double OfF16(const char* bytes, size_t count) {
-  alignas(64) std::array<float, kChunk> floats;
-  double sum = 0;
-  for (size_t i = 0; i < count; i += kChunk) {
-    const size_t some = std::min(kChunk, count - i);
-    ConvertToF32(DType::kF16, bytes + 2 * i, some, floats.data());
-    sum += OfChunk<OfF32>(reinterpret_cast<const char*>(floats.data()), some);
-  }
-  return sum;
-}
-
 double SumOf(DType dtype, const char* bytes, size_t count) {
   switch (dtype) {
     case DType::kF32:
@@ -127,7 +150,7 @@ double SumOf(DType dtype, const char* bytes, size_t count) {
     case DType::kBF16:
       return OfArray<OfBF16>(bytes, count);
     case DType::kF16:
-      return OfF16(bytes, count);
+      return OfArray<OfF16>(bytes, count);
     case DType::kInt8:
       return Int8SquareSum(bytes, count);
   }
