@@ -24,6 +24,18 @@ inline CLI::Validator IsNumber() {
       "");
 }
 
+// A part of something, and not nothing.
+inline CLI::Validator IsShare() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double value = 0;
+        return absl::SimpleAtod(text, &value) && value > 0 && value <= 1
+                   ? std::string()
+                   : absl::StrCat(text, " is not above 0 and at most 1");
+      },
+      "");
+}
+
 // For a flag without a sign: -1 would be the largest number that there is.
 inline CLI::Validator NotNegative() {
   return CLI::Validator(

@@ -397,6 +397,7 @@ void AddDeviceOptions(CLI::App& app, Options& options) {
          "Of the GPU's memory that it may take at most, above 0 and up "
          "to 1: workers may share a GPU. Iterations in flight get equal "
          "parts of it")
+      ->check(IsShare())
       ->capture_default_str();
   app.add_option("--in-flight", options.in_flight,
                  "Iterations in hand at once, 1 to 4: while one is computed, "

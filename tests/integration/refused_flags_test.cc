@@ -123,6 +123,14 @@ TEST(RefusedFlagsTest, ASizeBelowZero) {
                  Coordinator("--max-streams", "-1", "-1 is negative")});
 }
 
+// Iterations in flight divide it between them, after it was looked at.
+TEST(RefusedFlagsTest, AShareOfTheMemoryThatIsNone) {
+  for (const char* const share : {"0", "1.5", "-0.5", "nan", "half"}) {
+    ExpectRefused({Worker("--gpu-memory-fraction", share,
+                          std::string(share) + " is not above 0")});
+  }
+}
+
 TEST(RefusedFlagsTest, IterationsInFlightThatCannotBe) {
   const auto with = [](const Words& more, const std::string& says) {
     Words flags = {
