@@ -268,6 +268,28 @@ TEST_P(SessionTest, WhatIsSaidLastIsHeard) {
   }
 }
 
+// The worker is done while its socket is on the way: before the coordinator has
+// it, before the worker hears that it has, or after.
+TEST(ControlStreamTest, WhatIsSaidLastIsHeardWhileTheWayChanges) {
+  const std::unique_ptr<LaneDoor> door = *LaneDoor::Open();
+  FakeCoordinator coordinator;
+  for (int life = 0; life < 60; ++life) {
+    ControlStream control(
+        std::make_shared<CoordinatorAddresses>(coordinator.address()),
+        v1::WorkerHello());
+    const auto session = Welcomed(coordinator);
+    EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+    session->OfferSocket(*door);
+    for (int i = 0; i < 100 * life; ++i) std::this_thread::yield();
+    for (int64_t i = 1; i <= 3; ++i) control.Send(Done(i));
+    control.Finish();
+    for (int64_t i = 1; i <= 3; ++i) {
+      ASSERT_EQ(session->Next().push_done().iteration(), i);
+    }
+    session->ExpectEnd();
+  }
+}
+
 TEST_F(WelcomedTest, ASocketThatWasNotHandedOverEndsTheSession) {
   v1::WorkerCommand by_socket;
   by_socket.mutable_by_socket();

@@ -54,17 +54,23 @@ void FakeSession::AwaitHeartbeats(int count) {
   }
 }
 
-void FakeSession::GoOnBySocket(LaneDoor& door) {
+void FakeSession::OfferSocket(LaneDoor& door) {
   const LaneInvitation invitation =
-      door.Invite([this](std::unique_ptr<MemoryLane> lane) {
+      door.Invite([self = weak_from_this()](std::unique_ptr<MemoryLane> lane) {
+        const auto open = std::static_pointer_cast<FakeSession>(self.lock());
+        if (open == nullptr) return;
         v1::WorkerCommand last;
         last.mutable_by_socket();
-        Bypass(lane->TakeSocket(), std::move(last));
+        open->Bypass(lane->TakeSocket(), std::move(last));
       });
   v1::WorkerCommand offer;
   offer.mutable_socket_offer()->set_address(invitation.address);
   offer.mutable_socket_offer()->set_token(invitation.token);
   Send(std::move(offer));
+}
+
+void FakeSession::GoOnBySocket(LaneDoor& door) {
+  OfferSocket(door);
   EXPECT_TRUE(by_socket_.WaitForNotificationWithTimeout(kTestPatience));
 }
 

@@ -33,7 +33,9 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   void ExpectEnd();
   void AwaitHeartbeats(int count);
 
-  // Offers a socket at that door, and waits until both ends use it.
+  // Offers a socket at that door, to go on by it; the second also waits until
+  // both ends do.
+  void OfferSocket(LaneDoor& door);
   void GoOnBySocket(LaneDoor& door);
 
   // Answers no heartbeats from now on.
