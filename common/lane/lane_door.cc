@@ -72,7 +72,7 @@ UniqueFd NewSocket() {
 
 absl::Status Failed(absl::string_view doing) {
   return absl::UnavailableError(
-      absl::StrCat("no shared memory with a process of this machine: ", doing,
+      absl::StrCat("nothing is shared with a process of this machine: ", doing,
                    ": ", strerror(errno)));
 }
 
@@ -80,7 +80,7 @@ absl::Status Failed(absl::string_view doing) {
 constexpr uint64_t kMostReferredTo = uint64_t{1} << 40;
 
 // A message of a token and one to three descriptors: a lane's, and then that of
-// memory that its maker refers to and that of a socket.
+// memory that its maker refers to and that of a socket; or a socket's alone.
 constexpr size_t kMostDescriptors = 3;
 struct Handed {
   std::string token;
@@ -133,6 +133,31 @@ bool SendHanded(int socket, absl::string_view token,
          static_cast<ssize_t>(token.size());
 }
 
+// A socket to who listens there.
+absl::StatusOr<UniqueFd> Call(const LaneInvitation& invitation) {
+  PACELINE_ASSIGN_OR_RETURN(const Address address,
+                            AddressOf(invitation.address));
+  UniqueFd caller = NewSocket();
+  if (!caller.valid() ||
+      connect(caller.get(), reinterpret_cast<const sockaddr*>(&address.name),
+              address.size) != 0) {
+    return Failed("cannot connect");
+  }
+  if (!PeerIsThisUser(caller.get())) {
+    return absl::UnavailableError("another user listens there");
+  }
+  return caller;
+}
+
+absl::Status HandOver(int caller, const LaneInvitation& invitation,
+                      absl::Span<const int> fds) {
+  if (invitation.token.size() != kTokenBytes ||
+      !SendHanded(caller, invitation.token, fds)) {
+    return Failed("cannot hand it over");
+  }
+  return absl::OkStatus();
+}
+
 // Null if it is no memory that can be mapped safely.
 std::unique_ptr<const SharedMemory> MapToRead(UniqueFd fd) {
   if (!fd.valid()) return nullptr;
@@ -183,9 +208,17 @@ LaneDoor::~LaneDoor() {
 
 LaneInvitation LaneDoor::Invite(Taken taken,
                                 std::shared_ptr<const SharedMemory> own) {
+  return InviteFor(LaneInvited{std::move(taken), std::move(own)});
+}
+
+LaneInvitation LaneDoor::InviteSocket(SocketTaken taken) {
+  return InviteFor(std::move(taken));
+}
+
+LaneInvitation LaneDoor::InviteFor(Invited invited) {
   absl::MutexLock lock(&mu_);
   std::string token = DrawToken(entropy_);
-  invited_[token] = {std::move(taken), std::move(own)};
+  invited_[token] = std::move(invited);
   return {address_, std::move(token)};
 }
 
@@ -228,20 +261,28 @@ absl::Status LaneDoor::Take(int caller) {
     invited = std::move(found->second);
     invited_.erase(found);
   }
+  if (auto* const lane = std::get_if<LaneInvited>(&invited)) {
+    return TakeLane(caller, std::move(*lane), absl::MakeSpan(handed.fds));
+  }
+  return TakeSocket(std::get<SocketTaken>(invited), std::move(handed.fds[0]));
+}
+
+absl::Status LaneDoor::TakeLane(int caller, LaneInvited invited,
+                                absl::Span<UniqueFd> handed) {
   // Without them, everything goes through the rings, and gRPC.
   UniqueFd socket;
   std::unique_ptr<const SharedMemory> theirs;
-  for (UniqueFd* const fd : {&handed.fds[1], &handed.fds[2]}) {
-    if (!fd->valid()) continue;
-    if (MessageSocket::IsEnd(fd->get())) {
-      socket = std::move(*fd);
+  for (UniqueFd& fd : handed.subspan(1)) {
+    if (!fd.valid()) continue;
+    if (MessageSocket::IsEnd(fd.get())) {
+      socket = std::move(fd);
     } else {
-      theirs = MapToRead(std::move(*fd));
+      theirs = MapToRead(std::move(fd));
     }
   }
   PACELINE_ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLane> lane,
-      MemoryLane::Of(std::move(handed.fds[0]), std::move(theirs)));
+      MemoryLane::Of(std::move(handed[0]), std::move(theirs)));
   if (socket.valid()) lane->Take(MessageSocket::PartsOf(std::move(socket)));
   // Should it not arrive, the other end does without.
   if (invited.own != nullptr &&
@@ -252,20 +293,20 @@ absl::Status LaneDoor::Take(int caller) {
   return absl::OkStatus();
 }
 
+absl::Status LaneDoor::TakeSocket(const SocketTaken& taken, UniqueFd handed) {
+  if (!handed.valid() || !MessageSocket::IsEnd(handed.get())) {
+    return absl::InvalidArgumentError("no socket was handed over");
+  }
+  MessageSocket::Parts socket = MessageSocket::PartsOf(std::move(handed));
+  if (!socket.valid()) return absl::UnavailableError("no more descriptors");
+  taken(std::move(socket));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const LaneInvitation& invitation, uint64_t bytes, const SharedMemory* own,
     bool theirs, bool socket) {
-  PACELINE_ASSIGN_OR_RETURN(const Address address,
-                            AddressOf(invitation.address));
-  const UniqueFd caller = NewSocket();
-  if (!caller.valid() ||
-      connect(caller.get(), reinterpret_cast<const sockaddr*>(&address.name),
-              address.size) != 0) {
-    return Failed("cannot connect");
-  }
-  if (!PeerIsThisUser(caller.get())) {
-    return absl::UnavailableError("another user listens there");
-  }
+  PACELINE_ASSIGN_OR_RETURN(const UniqueFd caller, Call(invitation));
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
                             MemoryLane::Make(bytes));
   std::vector<int> fds = {lane->fd()};
@@ -276,10 +317,7 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     other_end = std::move((*pair)[1]);
     if (lane->has_socket()) fds.push_back(other_end.get());
   }
-  if (invitation.token.size() != kTokenBytes ||
-      !SendHanded(caller.get(), invitation.token, fds)) {
-    return Failed("cannot hand it over");
-  }
+  PACELINE_RETURN_IF_ERROR(HandOver(caller.get(), invitation, fds));
   lane->CloseDescriptor();
   pollfd answer = {caller.get(), POLLIN, 0};
   if (theirs && poll(&answer, 1, kPatienceMs) > 0) {
@@ -290,12 +328,11 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
 
 absl::StatusOr<MessageSocket::Parts> HandOverSocket(
     const LaneInvitation& invitation) {
-  PACELINE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<MemoryLane> lane,
-      HandOverLane(invitation, /*bytes=*/0, /*own=*/nullptr, /*theirs=*/false,
-                   /*socket=*/true));
-  MessageSocket::Parts socket = lane->TakeSocket();
-  if (!socket.valid()) return absl::UnavailableError("no pair of sockets");
+  PACELINE_ASSIGN_OR_RETURN(const UniqueFd caller, Call(invitation));
+  PACELINE_ASSIGN_OR_RETURN(auto pair, MessageSocket::Pair());
+  MessageSocket::Parts socket = MessageSocket::PartsOf(std::move(pair[0]));
+  if (!socket.valid()) return absl::UnavailableError("no more descriptors");
+  PACELINE_RETURN_IF_ERROR(HandOver(caller.get(), invitation, {pair[1].get()}));
   return socket;
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <variant>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -14,7 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "common/lane/memory_lane.h"
+#include "common/lane/message_socket.h"
 #include "common/unique_fd.h"
 
 namespace paceline {
@@ -23,16 +26,17 @@ namespace paceline {
 // where the system does not tell.
 std::string HostKey();
 
-// How another process of this machine hands over a lane. It is told by a stream
-// on which both ends have shown who they are.
+// How another process of this machine hands over a lane, or a socket. It is
+// told by a stream on which both ends have shown who they are.
 struct LaneInvitation {
   std::string address;  // A Unix socket without a file.
-  std::string token;    // Good for one lane.
+  std::string token;    // Good for one.
 };
 
-// Where other processes of this machine hand over their lanes: a Unix socket
-// without a file, so that a process that is killed leaves nothing behind. It
-// takes only what the same user sends, and only by invitation. Thread-safe.
+// Where other processes of this machine hand over their lanes and sockets: a
+// Unix socket without a file, so that a process that is killed leaves nothing
+// behind. It takes only what the same user sends, and only by invitation.
+// Thread-safe.
 class LaneDoor {
  public:
   // As the system says, if there can be none.
@@ -49,20 +53,29 @@ class LaneDoor {
   // refer to it.
   LaneInvitation Invite(Taken taken,
                         std::shared_ptr<const SharedMemory> own = nullptr);
+  // The same for an end of a MessageSocket::Pair() alone.
+  using SocketTaken = std::function<void(MessageSocket::Parts socket)>;
+  LaneInvitation InviteSocket(SocketTaken taken);
   // Nobody shall come by it any more; a call may be under way.
   void Withdraw(const std::string& token);
 
  private:
   LaneDoor(std::string address, UniqueFd listening, UniqueFd ending);
 
-  struct Invited {
+  struct LaneInvited {
     Taken taken;
     std::shared_ptr<const SharedMemory> own;  // May be null.
   };
+  using Invited = std::variant<LaneInvited, SocketTaken>;
+
+  LaneInvitation InviteFor(Invited invited);
 
   void Serve();
-  // One caller's lane, or why not.
+  // What one caller hands over, or why not.
   absl::Status Take(int caller);
+  static absl::Status TakeLane(int caller, LaneInvited invited,
+                               absl::Span<UniqueFd> handed);
+  static absl::Status TakeSocket(const SocketTaken& taken, UniqueFd handed);
 
   const std::string address_;
   const UniqueFd listening_;
@@ -86,9 +99,9 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const SharedMemory* own = nullptr, bool theirs = false,
     bool socket = false);
 
-// Hands over one end of a MessageSocket::Pair() alone, with a lane of the least
-// size, which whoever gets it may drop. The errors of HandOverLane(), and
-// UNAVAILABLE where the system has no more descriptors.
+// Hands over one end of a MessageSocket::Pair() where a socket is invited; the
+// other one. The errors of HandOverLane(), and UNAVAILABLE where the system has
+// no more descriptors.
 absl::StatusOr<MessageSocket::Parts> HandOverSocket(
     const LaneInvitation& invitation);
 

@@ -202,13 +202,13 @@ class MemberStream
   void Invite() {
     const std::weak_ptr<OpenStream> weak = this->shared_from_this();
     LaneInvitation invitation =
-        sockets_->door->Invite([weak](std::unique_ptr<MemoryLane> lane) {
+        sockets_->door->InviteSocket([weak](MessageSocket::Parts socket) {
           const auto open = weak.lock();
-          if (open == nullptr || !lane->has_socket()) return;
+          if (open == nullptr) return;
           Out last;
           last.mutable_by_socket();
           std::static_pointer_cast<MemberStream>(open)->Bypass(
-              lane->TakeSocket(), std::move(last));
+              std::move(socket), std::move(last));
         });
     invitation_ = invitation.token;
     Out offer;

@@ -120,6 +120,13 @@ TEST_F(LaneDoorTest, NoMemoryComesBackWithoutAny) {
   EXPECT_FALSE((*mine)->has_theirs());
 }
 
+void ExpectConnected(int here, int there) {
+  ASSERT_EQ(write(here, "hello", 5), 5);
+  char read_there[5];
+  ASSERT_EQ(read(there, read_there, 5), 5);
+  EXPECT_EQ(memcmp(read_there, "hello", 5), 0);
+}
+
 TEST_F(LaneDoorTest, ASocketComesWithTheLaneIfOneIsWanted) {
   Lanes lanes;
   const size_t before = OpenDescriptors();
@@ -139,12 +146,37 @@ TEST_F(LaneDoorTest, ASocketComesWithTheLaneIfOneIsWanted) {
     const UniqueFd here = (*mine)->TakeSocket().end;
     const UniqueFd there = (*theirs)->TakeSocket().end;
     EXPECT_FALSE((*mine)->has_socket());
-    ASSERT_EQ(write(here.get(), "hello", 5), 5);
-    char read_there[5];
-    ASSERT_EQ(read(there.get(), read_there, 5), 5);
-    EXPECT_EQ(memcmp(read_there, "hello", 5), 0);
+    ExpectConnected(here.get(), there.get());
   }
   EXPECT_EQ(AwaitDescriptors(before + 1), before + 1) << "the memory's";
+}
+
+TEST_F(LaneDoorTest, ASocketMayComeAlone) {
+  Mailbox<MessageSocket::Parts> sockets;
+  const size_t before = OpenDescriptors();
+  {
+    const auto mine = HandOverSocket(door_->InviteSocket(
+        [&](MessageSocket::Parts socket) { sockets.Put(std::move(socket)); }));
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    const auto theirs = sockets.Take(kLong);
+    ASSERT_TRUE(theirs.ok()) << theirs.status();
+    ExpectConnected(mine->end.get(), theirs->end.get());
+  }
+  EXPECT_EQ(AwaitDescriptors(before), before);
+}
+
+TEST_F(LaneDoorTest, WhatIsNotInvitedIsNotTaken) {
+  Lanes lanes;
+  Mailbox<MessageSocket::Parts> sockets;
+  const size_t before = OpenDescriptors();
+  const LaneInvitation for_socket = door_->InviteSocket(
+      [&](MessageSocket::Parts socket) { sockets.Put(std::move(socket)); });
+  HandOverLane(for_socket, 1).IgnoreError();
+  HandOverSocket(door_->Invite(Into(lanes))).IgnoreError();
+  CatchUp();
+  EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
+  EXPECT_FALSE(sockets.Take(absl::ZeroDuration()).ok());
+  EXPECT_EQ(AwaitDescriptors(before), before);
 }
 
 TEST_F(LaneDoorTest, AnInvitationIsGoodForOneLane) {

@@ -56,12 +56,12 @@ void FakeSession::AwaitHeartbeats(int count) {
 
 void FakeSession::OfferSocket(LaneDoor& door) {
   const LaneInvitation invitation =
-      door.Invite([self = weak_from_this()](std::unique_ptr<MemoryLane> lane) {
+      door.InviteSocket([self = weak_from_this()](MessageSocket::Parts socket) {
         const auto open = std::static_pointer_cast<FakeSession>(self.lock());
         if (open == nullptr) return;
         v1::WorkerCommand last;
         last.mutable_by_socket();
-        open->Bypass(lane->TakeSocket(), std::move(last));
+        open->Bypass(std::move(socket), std::move(last));
       });
   v1::WorkerCommand offer;
   offer.mutable_socket_offer()->set_address(invitation.address);
