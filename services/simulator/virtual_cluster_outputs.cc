@@ -43,6 +43,7 @@ void VirtualCluster::Perform(const RunOutput& output) {
           },
           [&](const AbandonCommand& o) {
             const uint32_t id = ToNumber(o.worker);
+            Of(o.worker).dropped = o.iteration;
             Send(EventKind::kAbandon, id, ArrivalAtMember(id), o.iteration);
           },
           [&](const NumberedCommand& o) { SendToServers(o); },

@@ -213,9 +213,11 @@ void VirtualCluster::GradientReady(uint32_t id) {
 void VirtualCluster::SendPlan(const PlanCommand& command) {
   VirtualWorker& worker = Of(command.worker);
   const uint32_t id = ToNumber(command.worker);
-  // It may have dropped the iteration since it asked.
+  // It may have dropped the iteration since it asked, or is about to: the order
+  // to do so is ahead of the plan, also where both arrive at one instant.
   if (!worker.alive || worker.stage != Stage::kAsking ||
-      worker.grant.iteration != command.iteration) {
+      worker.grant.iteration != command.iteration ||
+      worker.dropped == command.iteration) {
     return;
   }
   worker.grant.plan = command.plan;

@@ -55,6 +55,7 @@ struct VirtualWorker : VirtualMember {
   bool not_finite = false;  // All that it computes.
 
   Grant grant;
+  Iteration dropped = 0;  // Which it is told to drop, or was.
   Device::Iteration iteration;
   uint32_t samples = 0;  // Of the push.
   Nanos granted = 0;     // When it had the grant.

@@ -97,6 +97,19 @@ TEST(SwitchTest, ByTimeWhereSamplesDoNotEnd) {
   EXPECT_EQ(result.switches[0].what.at, absl::UnixEpoch() + absl::Seconds(50));
 }
 
+// All workers are ready at one instant. Those whose gradients come too late
+// were told so before they ask, so that their samples are dealt again.
+TEST(FirstOfRoundTest, UsesNoSamplesUpForNothing) {
+  for (const char* const paradigm :
+       {"ksync:k=6", "kbatchsync:k=6", "backup:b=2"}) {
+    const SimulationResult result =
+        Simulate(SteadySpec(std::vector<double>(8, 1), 30), paradigm);
+    EXPECT_TRUE(result.complete) << paradigm;
+    EXPECT_EQ(result.discarded, 0) << paradigm;
+    EXPECT_GT(result.abandoned, 0) << paradigm;
+  }
+}
+
 TEST(BatchingTest, BalancedRoundsApproachTheIdeal) {
   ClusterSpec spec = TimedSpec({1, 1, 1, 4}, 4000);
   spec.run.batch_size = 128;

@@ -86,7 +86,9 @@ std::vector<std::string> ParadigmsThatMeasureEverybody() {
   std::vector<std::string> all = AllParadigms();
   std::erase_if(all, [](const std::string& paradigm) {
     return paradigm.starts_with("ksync") ||
-           paradigm.starts_with("kbatchsync") || paradigm.starts_with("backup");
+           paradigm.starts_with("kbatchsync") ||
+           paradigm.starts_with("backup") ||
+           paradigm.ends_with("straggler=drop");
   });
   return all;
 }
