@@ -377,7 +377,7 @@ void AutoPilot::Decide(const Seen& seen, bool acts, double slowest,
           absl::StrCat("its prediction is being checked: ", Speed(present));
       return;
     }
-    if (known && GoBack(seen, present, look)) return;
+    if (known && GiveUp(seen, present, slowest, look)) return;
     trial_.reset();
     if (known) usual_bias_ = bias_.at(present.text);
   }
@@ -404,7 +404,8 @@ void AutoPilot::SwitchTo(const Seen& seen, const Option& option, Look& look) {
   look.to = option.paradigm;
 }
 
-bool AutoPilot::GoBack(const Seen& seen, const Option& present, Look& look) {
+bool AutoPilot::GiveUp(const Seen& seen, const Option& present, double slowest,
+                       Look& look) {
   const auto before =
       std::ranges::find(look.options, trial_->from, &Option::text);
   if (before == look.options.end() ||
@@ -412,21 +413,28 @@ bool AutoPilot::GoBack(const Seen& seen, const Option& present, Look& look) {
     return false;
   }
   const double spent = seen.seconds - trial_->began;
-  reverted_ += spent;
   Lock& lock = locks_[present.text];
   lock.seconds = std::max(2 * lock.seconds, kFirstLock * spent);
   lock.until = seen.seconds + lock.seconds;
   lock.active = lock.failed = true;
   lock.why = "it was worth less than was predicted";
-  look.advised = before->text;
-  look.gain = before->value / present.value;
+  // The trial may have shown why, and with that what is better than both.
+  const auto next =
+      std::find_if(look.options.begin(), before, [&](const Option& option) {
+        return Objection(seen, option, *before, slowest).empty();
+      });
+  reverted_ += spent;
+  look.advised = next->text;
+  look.gain = next->value / present.value;
   look.why = absl::StrFormat(
       "it is worth less than was predicted, %s, and is left again for %s",
-      Speed(present), Speed(*before));
-  look.to = before->paradigm;
-  trial_.reset();
-  present_ = before->text;
-  since_ = seen.seconds;
+      Speed(present), Speed(*next));
+  SwitchTo(seen, *next, look);
+  if (next == before) {
+    trial_.reset();
+  } else {
+    trial_->from = before->text;
+  }
   return true;
 }
 

@@ -38,9 +38,10 @@ namespace paceline {
 // what was never used is taken to have the bias of the one that is not on
 // trial. A paradigm that was switched to and is, so corrected, worth clearly
 // less than the one before is left again and locked out, each time for twice as
-// long. As soon as one trial has failed, what was never measured is tried only
-// as long as all time that was spent in failed trials is at most kMostTrials of
-// the whole.
+// long: for the one before, or for what now is foreseen to be better than that,
+// since the trial may have shown what a cut costs. As soon as one has failed,
+// what was never measured is tried only as long as all time that was spent in
+// failed trials is at most kMostTrials of the whole.
 //
 // Whoever begins to steer a job in the middle, after a pause or a restart, say,
 // has not seen its paradigm begin: that is on trial, too. If it cuts batches,
@@ -140,8 +141,10 @@ class AutoPilot {
   bool TakesOver(const Seen& seen, Look& look);
   void Decide(const Seen& seen, bool acts, double slowest, Look& look);
   void SwitchTo(const Seen& seen, const Option& option, Look& look);
-  // Leaves a paradigm whose prediction was wrong.
-  bool GoBack(const Seen& seen, const Option& present, Look& look);
+  // Leaves a paradigm whose prediction was wrong. False: the one before would
+  // not be better.
+  bool GiveUp(const Seen& seen, const Option& present, double slowest,
+              Look& look);
 
   std::optional<double> micro_batch_cost_;  // As far as it was measured.
   std::map<std::string, double> bias_;

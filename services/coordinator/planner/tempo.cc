@@ -57,15 +57,23 @@ std::optional<double> MicroBatchCost(const PlayedJob& job,
   // would say nothing: whoever steals does more while it is fast.
   std::vector<double> costs;
   for (const MeasuredWorker& worker : workers) {
+    const auto is_cut = [&](const MeasuredIteration& it) {
+      return it.micro_batches >
+             UncutMicroBatches(job, worker.wishes, it.samples);
+    };
+    std::vector<const MeasuredIteration*> cut;
+    uint32_t piece = 0;  // The largest.
+    for (const MeasuredIteration& it : worker.iterations) {
+      if (!is_cut(it)) continue;
+      cut.push_back(&it);
+      piece = std::max(piece, it.samples / it.micro_batches);
+    }
     std::vector<double> uncut;  // Seconds of a batch, extra ones included.
     Tempo whole;
-    std::vector<const MeasuredIteration*> cut;
     for (const MeasuredIteration& it : worker.iterations) {
-      if (it.micro_batches >
-          UncutMicroBatches(job, worker.wishes, it.samples)) {
-        cut.push_back(&it);
-        continue;
-      }
+      // Of a piece alone there was nothing to cut. It is what was left for who
+      // was slow.
+      if (is_cut(it) || it.samples <= piece) continue;
       whole.Add(it);
       uncut.push_back(absl::ToDoubleSeconds(it.compute) / it.samples *
                       job.batch_size);

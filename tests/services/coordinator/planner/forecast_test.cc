@@ -180,6 +180,15 @@ TEST(ForecastTest, WithoutBothKindsACutCostsWhatIsNotKnown) {
     for (MeasuredIteration& it : worker.iterations) it.micro_batches = 4;
   }
   EXPECT_FALSE(MicroBatchCost(kJob, all_cut).has_value());
+  // A single piece is neither: whoever is slow gets no more in a round.
+  auto single = all_cut;
+  for (MeasuredWorker& worker : single) {
+    for (size_t i = 0; i < worker.iterations.size(); i += 2) {
+      worker.iterations[i].samples = kBatch / 4;
+      worker.iterations[i].micro_batches = 1;
+    }
+  }
+  EXPECT_FALSE(MicroBatchCost(kJob, single).has_value());
   // What the job itself cuts is uncut.
   PlayedJob small = kJob;
   small.micro_batch = kBatch / 4;
