@@ -30,7 +30,7 @@ std::string HostKey();
 // told by a stream on which both ends have shown who they are.
 struct LaneInvitation {
   std::string address;  // A Unix socket without a file.
-  std::string token;    // Good for one.
+  std::string token;    // Good for one of them.
 };
 
 // Where other processes of this machine hand over their lanes and sockets: a
@@ -99,9 +99,9 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const SharedMemory* own = nullptr, bool theirs = false,
     bool socket = false);
 
-// Hands over one end of a MessageSocket::Pair() where a socket is invited; the
-// other one. The errors of HandOverLane(), and UNAVAILABLE where the system has
-// no more descriptors.
+// Hands one end of a MessageSocket::Pair() over, to an invitation for a socket,
+// and returns the other. The errors of HandOverLane(), and UNAVAILABLE where
+// the system has no more descriptors.
 absl::StatusOr<MessageSocket::Parts> HandOverSocket(
     const LaneInvitation& invitation);
 

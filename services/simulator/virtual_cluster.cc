@@ -408,7 +408,8 @@ void VirtualCluster::LetPilotLook() {
   }
   const ClusterPilot::Answer answer = spec_.pilot->Look(now_, *course_);
   if (answer.to.has_value()) {
-    Give(SwitchRun{answer.to->paradigm, answer.reason, answer.to->batching});
+    Give(SwitchRun{answer.to->paradigm, answer.reason, answer.to->batching,
+                   /*with_closing=*/true});
   }
   Send(EventKind::kPilotLooks, 0, now_ + answer.again_after);
 }

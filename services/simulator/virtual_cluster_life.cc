@@ -54,7 +54,8 @@ std::vector<RunInput> DrawOrders(FaultDraws& draws, const Faults& faults,
   }
   if (draws.Happens(faults.change, now)) {
     const uint64_t chosen = draws.Below(faults.paradigms.size());
-    orders.emplace_back(SwitchRun{faults.paradigms[chosen], "by chance"});
+    orders.emplace_back(SwitchRun{faults.paradigms[chosen], "by chance",
+                                  std::nullopt, draws.Chance(1, 2)});
   }
   if (draws.Happens(faults.cancel, now)) {
     orders.emplace_back(CancelRun{absl::CancelledError("by an admin")});

@@ -132,7 +132,8 @@ absl::Status Planning::Switch(const Due& due, const AutoPilot::Look& look) {
   }
   PACELINE_RETURN_IF_ERROR(fleet_->CheckRoom(*due.run, look.to->paradigm));
   const absl::Status switched = due.run->Switch(
-      look.to->paradigm, absl::StrCat("auto: ", look.why), look.to->batching);
+      look.to->paradigm, absl::StrCat("auto: ", look.why), look.to->batching,
+      /*with_closing=*/true);
   return switched.ok() ? switched : absl::AbortedError(switched.message());
 }
 

@@ -105,6 +105,13 @@ AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
   TakeStock(seen, present);
   Look look;
   look.advised = present;
+  if (seen.switching) {
+    // What is measured until then is of the paradigm before.
+    since_ = seen.seconds;
+    if (trial_.has_value()) trial_->began = seen.seconds;
+    look.again_after = kSoon;
+    return look;
+  }
   std::string why = WhoIsUnmeasured(seen.workers);
   if (!why.empty()) {
     return LookInVain(std::move(seen), acts, std::move(why));
@@ -418,12 +425,16 @@ bool AutoPilot::GiveUp(const Seen& seen, const Option& present, double slowest,
   lock.until = seen.seconds + lock.seconds;
   lock.active = lock.failed = true;
   lock.why = "it was worth less than was predicted";
+  // Nobody knew before the first one.
+  const bool first = reverted_ <= 0;
+  if (!first) reverted_ += spent;
   // The trial may have shown why, and with that what is better than both.
   const auto next =
-      std::find_if(look.options.begin(), before, [&](const Option& option) {
-        return Objection(seen, option, *before, slowest).empty();
+      std::find_if(look.options.begin(), before, [&](Option& option) {
+        option.excluded = Objection(seen, option, *before, slowest);
+        return option.excluded.empty();
       });
-  reverted_ += spent;
+  if (first) reverted_ = spent;
   look.advised = next->text;
   look.gain = next->value / present.value;
   look.why = absl::StrFormat(
@@ -444,7 +455,8 @@ void AutoPilot::Refused(const BatchedParadigm& present, double now,
   lock.active = true;
   lock.until = std::max(lock.until, now + seconds);
   lock.why = why;
-  trial_.reset();
+  // What was to be given up for it is still on trial.
+  if (trial_.has_value() && trial_->from == present_) trial_.reset();
   chose_early_ = false;
 }
 

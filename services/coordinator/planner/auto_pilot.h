@@ -39,9 +39,9 @@ namespace paceline {
 // trial. A paradigm that was switched to and is, so corrected, worth clearly
 // less than the one before is left again and locked out, each time for twice as
 // long: for the one before, or for what now is foreseen to be better than that,
-// since the trial may have shown what a cut costs. As soon as one has failed,
-// what was never measured is tried only as long as all time that was spent in
-// failed trials is at most kMostTrials of the whole.
+// since the trial may have shown what a cut costs. After that, what was never
+// measured is tried only as long as all time that was spent in failed trials is
+// at most kMostTrials of the whole.
 //
 // Whoever begins to steer a job in the middle, after a pause or a restart, say,
 // has not seen its paradigm begin: that is on trial, too. If it cuts batches,

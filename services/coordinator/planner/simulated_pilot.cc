@@ -65,7 +65,8 @@ ClusterPilot::Answer SimulatedPilot::Look(Nanos now, const RunCourse& course) {
         static_cast<double>(core.samples_total() - core.samples_counted()) /
         static_cast<double>(core.samples_counted());
   }
-  seen.present = *ParseParadigm(course.paradigm());
+  seen.present = *ParseParadigm(course.next_paradigm());
+  seen.switching = core.switching();
   seen.job = {.batch_size = spec_.run.batch_size,
               .micro_batch = spec_.micro_batch,
               .batching = course.settings().batching};

@@ -66,7 +66,8 @@ std::optional<double> MicroBatchCost(const PlayedJob& job,
     for (const MeasuredIteration& it : worker.iterations) {
       if (!is_cut(it)) continue;
       cut.push_back(&it);
-      piece = std::max(piece, it.samples / it.micro_batches);
+      const uint32_t pieces = it.micro_batches;
+      piece = std::max(piece, (it.samples + pieces - 1) / pieces);
     }
     std::vector<double> uncut;  // Seconds of a batch, extra ones included.
     Tempo whole;

@@ -19,10 +19,14 @@ JobMemory MemoryOf(const JobPlan& plan, uint32_t workers_max,
     return MemoryOf(of, workers).Weights(slots);
   };
   // What is in force was formatted, so that it can be read.
+  const std::string next = course.next_paradigm();
   JobMemory memory{
       .state = 1 + slots,
-      .rule =
-          rule(other != nullptr ? *other : *ParseParadigm(course.paradigm()))};
+      .rule = rule(other != nullptr ? *other : *ParseParadigm(next))};
+  if (course.paradigm() != next) {
+    memory.rule =
+        std::max(memory.rule, rule(*ParseParadigm(course.paradigm())));
+  }
   for (const ScheduledSwitch& later : plan.switches) {
     memory.rule = std::max(memory.rule, rule(later.paradigm));
   }

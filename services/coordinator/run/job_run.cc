@@ -374,7 +374,8 @@ void JobRun::Update(const JobPlan& plan) {
 
 absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
                             absl::string_view reason,
-                            std::optional<Batching> batching) {
+                            std::optional<Batching> batching,
+                            bool with_closing) {
   journal::RunEvent event;
   event.mutable_paradigm()->set_paradigm(FormatParadigm(paradigm));
   event.mutable_paradigm()->set_reason(std::string(reason));
@@ -382,6 +383,7 @@ absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
     event.mutable_paradigm()->set_batching(
         *batching == Batching::kEven ? "even" : "balanced");
   }
+  event.mutable_paradigm()->set_with_closing(with_closing);
   return Take(std::move(event));
 }
 
@@ -457,7 +459,7 @@ v1::JobSpec JobRun::Spec() const {
   absl::MutexLock lock(&mu_);
   v1::JobSpec spec = spec_;
   // That of a planned switch, too.
-  spec.set_paradigm(course_.paradigm());
+  spec.set_paradigm(course_.next_paradigm());
   return spec;
 }
 
@@ -471,7 +473,8 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   seen.seconds = course_.SecondsAt(Now());
   const v1::JobProgress progress = ProgressAt(Now());
   if (progress.has_seconds_left()) seen.seconds_left = progress.seconds_left();
-  seen.present = *ParseParadigm(course_.paradigm());
+  seen.present = *ParseParadigm(course_.next_paradigm());
+  seen.switching = core->switching();
   seen.job = {.batch_size = spec_.batch_size(),
               .micro_batch = spec_.micro_batch(),
               .batching = *ParseBatching(spec_.batching())};

@@ -136,7 +136,8 @@ class JobRun : private RunDriver {
   void Update(const JobPlan& plan);
   // The errors of the input SwitchRun (run_messages.h).
   absl::Status Switch(const ParadigmSpec& paradigm, absl::string_view reason,
-                      std::optional<Batching> batching = std::nullopt);
+                      std::optional<Batching> batching = std::nullopt,
+                      bool with_closing = false);
   // As the input WriteCheckpoint; the observer hears of it.
   absl::Status WriteCheckpoint(const std::string& id,
                                const std::string& folder = "");
@@ -252,6 +253,7 @@ class JobRun : private RunDriver {
   RunRecord record_ ABSL_GUARDED_BY(mu_);
   PaceHistory paces_ ABSL_GUARDED_BY(mu_);
   std::optional<v1::Advice> advice_ ABSL_GUARDED_BY(mu_);
+  bool switching_ ABSL_GUARDED_BY(mu_) = false;  // With a closing.
   DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
   std::optional<RunOutcome> end_ ABSL_GUARDED_BY(mu_);  // The course has it.

@@ -148,6 +148,7 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
       Tell([this, to = spec_.batching()] { observer_->BatchingSet(to); });
     }
     if (course_.core() == nullptr) record_.SetParadigm(spec_.paradigm());
+    switching_ = course_.core() != nullptr && course_.core()->switching();
     TellRuleBytes();
   }
 }

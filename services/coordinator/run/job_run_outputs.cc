@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
+#include "common/job/batched_paradigm.h"
 #include "common/log/log.h"
 #include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/run/job_memory.h"
@@ -164,7 +165,14 @@ void JobRun::On(const Evicted& evicted) {
 template <>
 void JobRun::On(const Switched& switched) {
   record_.Switched(switched);
-  advice_.reset();  // It was about the one before.
+  // It was about the one before, unless it is what has brought this about.
+  if (advice_.has_value()) {
+    const auto advised = ParseBatchedParadigm(advice_->paradigm());
+    const bool followed =
+        advised.ok() && FormatParadigm(advised->paradigm) == switched.to;
+    if (!followed) advice_.reset();
+  }
+  if (std::exchange(switching_, false)) TellRuleBytes();
   metrics_->Switched(switched.from, switched.to);
   Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });
   TellDecision(
@@ -405,8 +413,8 @@ void JobRun::On(const AskForEvaluator&) {
 template <>
 void JobRun::On(const CompleteCheckpoint& write) {
   v1::JobSpec spec = spec_;
-  // That of a planned switch, too.
-  spec.set_paradigm(course_.paradigm());
+  // That of a planned switch, too, and of one that waits for a closing.
+  spec.set_paradigm(course_.next_paradigm());
   Tell([this, order = write.order, spec = std::move(spec),
         tensors = course_.model().tensors, blocks = course_.blocks(),
         newest = record_.newest_evaluation()] {

@@ -30,6 +30,7 @@ struct TrainingPaces {
   // Until the end at the present speed; nothing: no end is known.
   std::optional<double> seconds_left;
   ParadigmSpec present;
+  bool switching = false;  // It takes over with the next closing.
   PlayedJob job;
   std::vector<MeasuredWorker> workers;  // All that train, in any order.
 };

@@ -429,6 +429,7 @@ RunSettings ToRunSettings(const JobPlan& plan) {
   settings.learning_rate = plan.spec.learning_rate();
   settings.batching = plan.batching;
   settings.workers_min = plan.spec.workers().min();
+  settings.steered = plan.spec.auto_().act();
   const v1::StopConditions& stop = plan.spec.stop();
   settings.stop = {stop.epochs(),      stop.samples(),
                    stop.seconds(),     stop.target_accuracy(),

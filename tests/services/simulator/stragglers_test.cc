@@ -81,7 +81,8 @@ TEST_P(StragglersTest, IsRecognisedAndClearedWithinTenIterations) {
   EXPECT_GT(cleared.at, kSlowUntil);
 }
 
-// Who drops the iterations of the slow never learns how slow they are.
+// Who drops the iterations of the slow never learns how slow they are. Nor,
+// among equal workers, that the last one in each round is slow no more.
 std::vector<std::string> ParadigmsThatMeasureEverybody() {
   std::vector<std::string> all = AllParadigms();
   std::erase_if(all, [](const std::string& paradigm) {

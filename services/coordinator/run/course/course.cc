@@ -62,6 +62,11 @@ std::string RunCourse::paradigm() const {
                           : core_->policy().Describe();
 }
 
+std::string RunCourse::next_paradigm() const {
+  return core_ == nullptr ? FormatParadigm(paradigm_)
+                          : core_->next_policy().Describe();
+}
+
 std::optional<double> RunCourse::noise_of_batch() const {
   const std::optional<GradientNoise> noise = noise_.noise();
   if (!noise.has_value()) return std::nullopt;

@@ -92,7 +92,10 @@ class RunCourse {
   const RunCheckpoints& checkpoints() const { return checkpoints_; }
   // What was trained could not be saved so far, or takes long to be.
   bool saving_delayed() const;
-  std::string paradigm() const;  // In force, with all its parameters.
+  // In force, with all its parameters; and what is, or takes over with the next
+  // closing.
+  std::string paradigm() const;
+  std::string next_paradigm() const;
   // Nothing until it is measured in enough rounds.
   std::optional<GradientNoise> noise() const { return noise_.noise(); }
   // The same of one batch, as AdaScaleGain() has it.

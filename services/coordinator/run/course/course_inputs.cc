@@ -482,6 +482,8 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
                        SamplesWanted(settings_.stop, model_.train_samples),
                        core_outputs_);
   core_->SetBatching(turn.now, settings_.batching, core_outputs_);
+  // Whoever ends the choosing ends what was chosen and still waits.
+  if (!settings_.steered) core_->StopSwitching();
   Absorb(turn);
   // Else a job that is updated often would never be saved.
   if (other_interval) {
@@ -500,9 +502,9 @@ absl::Status RunCourse::On(const Turn& turn, const SwitchRun& in) {
     paradigm_ = in.paradigm;
     return absl::OkStatus();
   }
-  // First, so that nobody is released with what was to be divided otherwise.
-  core_->SetBatching(turn.now, settings_.batching, core_outputs_);
-  core_->Switch(turn.now, options_.make_policy(in.paradigm), in.reason,
+  core_->Switch(turn.now,
+                {options_.make_policy(in.paradigm), in.reason, in.batching,
+                 in.with_closing},
                 core_outputs_);
   Absorb(turn);
   return absl::OkStatus();

@@ -44,6 +44,8 @@ struct RunSettings {
   StopConditions stop;
   // Time from one checkpoint to the next; zero: none are due.
   absl::Duration checkpoint_interval;
+  // The coordinator chooses the paradigm ("auto").
+  bool steered = false;
 };
 
 // Where a run begins: nowhere yet, or at a checkpoint.

@@ -238,6 +238,8 @@ struct SwitchRun {
   std::string reason;  // For people.
   // How batches are divided from then on; nothing: as before.
   std::optional<Batching> batching = std::nullopt;
+  // As SyncCore::Switch() has it, and not at once.
+  bool with_closing = false;
 };
 // FAILED_PRECONDITION: the job does not train, or no checkpoint can be written.
 // UNAVAILABLE: one is being written. While what it has trained is being saved,

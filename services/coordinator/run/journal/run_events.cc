@@ -123,6 +123,7 @@ MaybeInput OrderInput(const RunEvent& event) {
       PACELINE_ASSIGN_OR_RETURN(const ParadigmSpec paradigm,
                                 ParseParadigm(event.paradigm().paradigm()));
       SwitchRun to{paradigm, event.paradigm().reason()};
+      to.with_closing = event.paradigm().with_closing();
       if (!event.paradigm().batching().empty()) {
         PACELINE_ASSIGN_OR_RETURN(to.batching,
                                   ParseBatching(event.paradigm().batching()));

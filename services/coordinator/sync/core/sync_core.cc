@@ -177,12 +177,17 @@ absl::Status SyncCore::Abandoned(absl::Time now, WorkerId worker,
   return absl::OkStatus();
 }
 
-void SyncCore::Switch(absl::Time now, std::unique_ptr<SyncPolicy> policy,
-                      absl::string_view reason, std::vector<Output>& outputs) {
-  CHECK(policy != nullptr);
+void SyncCore::Switch(absl::Time now, PolicySwitch to,
+                      std::vector<Output>& outputs) {
+  CHECK(to.policy != nullptr);
   if (finished_) return;
+  if (to.with_closing && policy_->View().gathers_all &&
+      !members_.Computing().empty()) {
+    next_ = std::move(to);
+    return;
+  }
   const Step step{now, outputs};
-  SwitchTo(step, std::move(policy), reason);
+  SwitchTo(step, std::move(to));
   Settle(step);
 }
 
@@ -252,6 +257,7 @@ void SyncCore::SetBatching(absl::Time now, Batching to,
                            std::vector<Output>& outputs) {
   const bool other = to != balancer_.batching();
   balancer_.SetBatching(to);
+  if (next_) next_->batching = to;
   if (!other || finished_) return;
   // Nobody is idle who could need it: there was something to take back.
   progress_.dealer().WithdrawAll();
@@ -268,17 +274,6 @@ void SyncCore::Tick(absl::Time now, std::vector<Output>& outputs) {
   }
   if (policy_->NextDeadline() <= now) events_.push_back(paceline::Tick{});
   Settle(step);
-}
-
-absl::Time SyncCore::NextDeadline() const {
-  if (finished_) return absl::InfiniteFuture();
-  return std::min(leases_.NextDeadline(), policy_->NextDeadline());
-}
-
-std::optional<int64_t> SyncCore::LagOf(WorkerId worker) const {
-  const Member& member = members_.Of(worker);
-  if (!member.computing) return std::nullopt;
-  return version() - member.grant.base_version;
 }
 
 // The policy, and what it wants.
@@ -316,7 +311,15 @@ void SyncCore::LetPolicyTakeOver(const Step& step) {
 }
 
 void SyncCore::PerformActions(const Step& step) {
-  for (const Action& action : actions_) Perform(step, action);
+  bool closed = false;
+  for (const Action& action : actions_) {
+    // Whoever takes over with the closing releases them.
+    if (closed && std::holds_alternative<Release>(action)) continue;
+    Perform(step, action);
+    closed =
+        switching() && (closed || std::holds_alternative<CloseRounds>(action));
+  }
+  if (closed) return SwitchTo(step, *std::exchange(next_, std::nullopt));
   if (actions_.empty() || !std::holds_alternative<HandOver>(actions_.back())) {
     return;
   }
@@ -355,10 +358,12 @@ void SyncCore::Perform(const Step& step, const Action& action) {
              action);
 }
 
-void SyncCore::SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
-                        absl::string_view reason) {
+void SyncCore::SwitchTo(const Step& step, PolicySwitch to) {
+  next_.reset();
+  // First, so that nobody is released with what was to be divided otherwise.
+  if (to.batching) SetBatching(step.now, *to.batching, step.outputs);
   step.outputs.push_back(Switched{step.now, policy_->Describe(),
-                                  policy->Describe(), std::string(reason),
+                                  to.policy->Describe(), std::move(to.reason),
                                   version(), samples_counted()});
   switched_at_ = step.now;
   old_plans_ = members_.Computing();
@@ -366,7 +371,7 @@ void SyncCore::SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
     step.outputs.push_back(SwitchSettled{step.now, absl::ZeroDuration()});
   }
   BeginTerm(step);
-  policy_ = std::move(policy);
+  policy_ = std::move(to.policy);
   LetPolicyTakeOver(step);
 }
 
@@ -379,8 +384,8 @@ bool SyncCore::SwitchIfDue(const Step& step) {
     return false;
   }
   ++switches_done_;
-  SwitchTo(step, options_.make_policy(next.paradigm),
-           absl::StrCat("planned at ", next.samples, " samples"));
+  SwitchTo(step, {options_.make_policy(next.paradigm),
+                  absl::StrCat("planned at ", next.samples, " samples")});
   return true;
 }
 
@@ -472,12 +477,6 @@ void SyncCore::ExtendIteration(const Step& step, const Extend& extend) {
   member->grant.ranges.push_back(*range);
   step.outputs.push_back(
       ExtendCommand{extend.worker, member->grant.iteration, *range});
-}
-
-uint32_t SyncCore::SizeFor(const Release& release, const Member& member) {
-  return WholePieces(
-      release.samples > 0 ? release.samples : balancer_.SizeFor(release.worker),
-      member);
 }
 
 uint32_t SyncCore::WholePieces(uint32_t size, const Member& member) const {

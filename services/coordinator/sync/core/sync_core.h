@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_H_
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -82,11 +83,23 @@ class SyncCore {
   absl::Status Abandoned(absl::Time now, WorkerId worker, Iteration iteration,
                          std::vector<Output>& outputs);
 
-  // Another policy, not null, takes over at once; `reason` is for people. Plans
-  // in flight stay as they were issued; what rounds hold is drained, now and as
-  // the last pushes of them arrive; all clocks are set equal.
-  void Switch(absl::Time now, std::unique_ptr<SyncPolicy> policy,
-              absl::string_view reason, std::vector<Output>& outputs);
+  struct PolicySwitch {
+    std::unique_ptr<SyncPolicy> policy;  // Not null.
+    std::string reason;                  // For people.
+    // How batches are divided from then on; nothing: as before.
+    std::optional<Batching> batching = std::nullopt;
+    // It waits for the next closing of the present policy, if that gathers all
+    // (PolicyView). Little has to be drained then. A push that is drained is an
+    // update of its own, and moves the weights along the momentum as far as a
+    // whole round does. The latest switch takes the place of one that waits.
+    bool with_closing = false;
+  };
+  // Another policy takes over. Plans in flight stay as they were issued; what
+  // rounds hold is drained, now and as the last pushes of them arrive; all
+  // clocks are set equal.
+  void Switch(absl::Time now, PolicySwitch to, std::vector<Output>& outputs);
+  // Takes a switch that waits back.
+  void StopSwitching() { next_.reset(); }
 
   // The member is gone. Unknown workers are ignored.
   void Leave(absl::Time now, WorkerId worker, LossReason reason,
@@ -138,7 +151,10 @@ class SyncCore {
   // The driver calls this when NextDeadline() is reached, which is a deadline
   // of a lease, of a worker that may be stuck, or of the policy.
   void Tick(absl::Time now, std::vector<Output>& outputs);
-  absl::Time NextDeadline() const;
+  absl::Time NextDeadline() const {
+    if (finished_) return absl::InfiniteFuture();
+    return std::min(leases_.NextDeadline(), policy_->NextDeadline());
+  }
 
   Version version() const { return progress_.version(); }
   Closing closing() const { return progress_.closing(); }
@@ -149,6 +165,12 @@ class SyncCore {
   bool finished() const { return finished_; }
   size_t member_count() const { return members_.size(); }
   const SyncPolicy& policy() const { return *policy_; }
+  // Whether one waits for a closing to take over.
+  bool switching() const { return next_.has_value(); }
+  // That is in charge, or takes over with the next closing.
+  const SyncPolicy& next_policy() const {
+    return next_.has_value() ? *next_->policy : *policy_;
+  }
 
   // The members, by id. What follows REQUIRES that the worker is a member.
   std::vector<WorkerId> Members() const { return members_.Ids(); }
@@ -162,7 +184,11 @@ class SyncCore {
   int64_t ReservedFor(WorkerId w) const { return dealer().ReservedFor(w); }
   // The updates counted since the grant that it computes under; nothing if it
   // does not compute.
-  std::optional<int64_t> LagOf(WorkerId worker) const;
+  std::optional<int64_t> LagOf(WorkerId worker) const {
+    const Member& member = members_.Of(worker);
+    if (!member.computing) return std::nullopt;
+    return version() - member.grant.base_version;
+  }
 
  private:
   using Member = MemberTable::Member;
@@ -182,8 +208,7 @@ class SyncCore {
   void LetPolicyTakeOver(const Step& step);
   void PerformActions(const Step& step);
   void Perform(const Step& step, const Action& action);
-  void SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
-                absl::string_view reason);
+  void SwitchTo(const Step& step, PolicySwitch to);
   bool SwitchIfDue(const Step& step);
   // The term of one policy ends, that of the next begins.
   void BeginTerm(const Step& step);
@@ -197,7 +222,11 @@ class SyncCore {
     return MicroBatchLimit(options_.batch_size, options_.micro_batch,
                            member.wishes.micro_batch);
   }
-  uint32_t SizeFor(const Release& release, const Member& member);
+  uint32_t SizeFor(const Release& release, const Member& member) {
+    return WholePieces(release.samples > 0 ? release.samples
+                                           : balancer_.SizeFor(release.worker),
+                       member);
+  }
   // About so many samples, as the member likes them.
   uint32_t WholePieces(uint32_t size, const Member& member) const;
   // `at_most`: not many more than `size`, at the price of what was reserved.
@@ -251,7 +280,8 @@ class SyncCore {
   StragglerDetector stragglers_;
   BatchBalancer balancer_;
 
-  int64_t term_ = 0;  // Counts how often a policy took over.
+  std::optional<PolicySwitch> next_;  // That waits for a closing.
+  int64_t term_ = 0;                  // Counts how often a policy took over.
   absl::Time switched_at_;
   absl::btree_set<WorkerId> old_plans_;  // Workers that compute since before.
   size_t switches_done_ = 0;  // How many of the planned switches were done.

@@ -86,6 +86,9 @@ struct PolicyView {
   // slowest now and still go on; nothing if the policy knows no such bound.
   std::optional<int64_t> threshold = std::nullopt;
   std::optional<int64_t> groups = std::nullopt;
+  // The policy has one round at a time, whose closing takes nearly all that is
+  // under way: whoever takes over then finds little of it left.
+  bool gathers_all = false;
 };
 
 // Decides, push by push, which workers may start their next iteration and what

@@ -46,7 +46,9 @@ class Bsp final : public SyncPolicy {
   std::optional<RoundId> ClosesNext() const override { return open_; }
 
   std::string Describe() const override { return "bsp"; }
-  PolicyView View() const override { return {.threshold = 0}; }
+  PolicyView View() const override {
+    return {.threshold = 0, .gathers_all = true};
+  }
 
  private:
   // The worker waits for the next round, which opens if nobody is awaited.

@@ -61,6 +61,7 @@ class KSync final : public SyncPolicy {
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
   }
+  PolicyView View() const override { return {.gathers_all = true}; }
 
  private:
   void Plan(const GradientReady& ready, std::vector<Action>& actions) {

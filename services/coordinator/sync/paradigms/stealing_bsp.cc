@@ -154,7 +154,9 @@ class StealingBsp final : public SyncPolicy {
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
   }
-  PolicyView View() const override { return {.threshold = 0}; }
+  PolicyView View() const override {
+    return {.threshold = 0, .gathers_all = true};
+  }
 
  private:
   void Ready(const SyncView& view, const GradientReady& ready,

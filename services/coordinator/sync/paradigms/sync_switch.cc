@@ -75,7 +75,11 @@ class SyncSwitch final : public SyncPolicy {
     return inner_->ClosesNext();
   }
   std::string Describe() const override { return FormatParadigm(options_); }
-  PolicyView View() const override { return inner_->View(); }
+  PolicyView View() const override {
+    PolicyView view = inner_->View();
+    view.gathers_all = false;  // The other one may be in charge soon.
+    return view;
+  }
 
  private:
   // Which policy decides.

@@ -264,6 +264,33 @@ TEST(AutoPilotTest, AWrongPredictionIsTakenBackAndCostsLittle) {
   EXPECT_LT(job.seconds_wrong(), 0.03 * 20'000);
 }
 
+// Trains and looks until something else is chosen, or for too long.
+AutoPilot::Look UntilItLeaves(Job& job) {
+  const std::string present = job.present();
+  AutoPilot::Look look;
+  for (int i = 0; i < 100 && job.present() == present; ++i) {
+    job.Train(5);
+    look = job.Look();
+  }
+  return look;
+}
+
+TEST(AutoPilotTest, AFailedTrialLeadsOnToWhatIsBetterThanBefore) {
+  Job job(Measured(kQuarterSlow));
+  job.IsReally(kBalanced, 0.3);
+  ASSERT_EQ(job.Look().advised, kBalanced);
+  const AutoPilot::Look look = UntilItLeaves(job);
+  EXPECT_EQ(job.present(), kSteal);
+  EXPECT_THAT(look.why, HasSubstr("is left again for bsp:steal"));
+  // If that cannot be, it is not kept either.
+  job.seen().present = *ParseParadigm("bsp");
+  job.seen().job.batching = Batching::kBalanced;
+  job.pilot().Refused({job.seen().present, Batching::kBalanced},
+                      job.seen().seconds, "no room", 300);
+  UntilItLeaves(job);
+  EXPECT_EQ(job.present(), "bsp");
+}
+
 // As if all else on the machine were slower, too: nothing is wrong with it.
 TEST(AutoPilotTest, WhatIsSlowerAndStillTheBestIsKept) {
   Job job(Measured(kQuarterSlow));
@@ -335,6 +362,26 @@ TEST(AutoPilotTest, ARateThatFollowsTheNoiseNeedsTheNoise) {
   EXPECT_EQ(FormatParadigm(look.to->paradigm), "bsp");
   job.seen().job.noise = 100;
   EXPECT_THAT(job.Look().options, Not(IsEmpty()));
+}
+
+// Its trial begins when it has taken over, and nothing is chosen before.
+TEST(AutoPilotTest, WhatWaitsForAClosingIsNotMeasuredYet) {
+  Job job(Measured(kQuarterSlow));
+  job.IsReally(kBalanced, 0.3);
+  ASSERT_TRUE(job.Look().to.has_value());
+  ASSERT_EQ(job.present(), kBalanced);
+  job.seen().switching = true;
+  for (int i = 0; i < 50; ++i) {
+    job.Train(10);
+    const AutoPilot::Look look = job.Look();
+    EXPECT_FALSE(look.to.has_value());
+    EXPECT_EQ(look.advised, kBalanced);
+    EXPECT_LE(look.again_after, 1);
+  }
+  job.seen().switching = false;
+  EXPECT_THAT(job.Look().why, HasSubstr("its prediction is being checked"));
+  job.TrainAndLook(200);
+  EXPECT_NE(job.present(), kBalanced);
 }
 
 TEST(AutoPilotTest, TheNoiseDecidesWhatLargeRoundsAreWorth) {

@@ -119,6 +119,17 @@ TEST_F(JobRunJournalTest, ASwitchIsRememberedWithItsBatches) {
   EXPECT_EQ(job_->Paces()->job.batching, Batching::kBalanced);
 }
 
+TEST_F(JobRunJournalTest, ASwitchThatWaitsForAClosingIsRemembered) {
+  TrainHalf();
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
+                           /*with_closing=*/true)
+                  .ok());
+  ASSERT_TRUE(Restart().ok());
+  ASSERT_TRUE(job_->Paces().has_value());
+  EXPECT_EQ(FormatParadigm(job_->Paces()->present), "asp");
+  EXPECT_TRUE(job_->Paces()->switching);
+}
+
 // As the fleet does it.
 class JobRunSessionsTest : public JobRunJournalTest {
  protected:

@@ -398,6 +398,38 @@ TEST_F(JobRunTest, WhileItTrainsAnotherParadigmTakesOverAtOnce) {
   EXPECT_EQ(Report()["paradigm"], "bsp");
 }
 
+TEST_F(JobRunTest, ASwitchMayWaitForTheClosing) {
+  StartTraining();
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
+                           /*with_closing=*/true)
+                  .ok());
+  EXPECT_EQ(job_->Progress().paradigm(), "bsp");
+  EXPECT_EQ(job_->Spec().paradigm(), "asp");
+  EXPECT_TRUE(job_->Paces()->switching);
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(job_->Paces()->switching);
+  EXPECT_THAT(History().paradigms, IsEmpty());
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  AwaitDecision("switched from bsp to asp (a test)");
+  EXPECT_FALSE(job_->Paces()->switching);
+  EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().plan().immediate_rate(), 0.1);
+}
+
+// People have the last word, also over what was chosen a moment ago.
+TEST_F(JobRunTest, WhoeverEndsTheChoosingEndsWhatWaitsForAClosing) {
+  StartTraining();
+  v1::JobSpec spec = job_->Spec();
+  for (const bool acts : {true, false}) {
+    EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
+                             /*with_closing=*/true)
+                    .ok());
+    spec.mutable_auto_()->set_act(acts);
+    job_->Update(*ParseJob(spec));
+    EXPECT_EQ(job_->Paces()->switching, acts);
+    EXPECT_EQ(job_->Spec().paradigm(), acts ? "asp" : "bsp");
+  }
+}
+
 TEST_F(JobRunTest, ASwitchMayDivideTheBatchesAnew) {
   StartTraining();
   EXPECT_EQ(job_->Paces()->job.batching, Batching::kEven);

@@ -78,9 +78,9 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
     calm_ = false;
     max_gap_.reset();
     if (Steals(change->paradigm)) most_ = 4 * spec_.run.batch_size;
-    if (bounds_ == nullptr) return;
-    const auto bound = bounds_->find(FormatParadigm(change->paradigm));
-    if (bound != bounds_->end()) max_gap_ = bound->second;
+    // Else from when it takes over.
+    if (!change->with_closing) SetBoundOf(FormatParadigm(change->paradigm));
+    switching_ = change->with_closing;
   } else if (const auto* done = std::get_if<CommandDone>(&input)) {
     const auto close = closing_rounds_.find(done->sequence);
     if (close != closing_rounds_.end()) {
@@ -92,6 +92,16 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
     fence->second.missing.erase(done->shard);
     if (fence->second.missing.empty()) unanswered_.erase(fence);
   }
+}
+
+void HistoryChecker::SetBoundOf(const std::string& paradigm) {
+  if (bounds_ == nullptr) return;
+  const auto bound = bounds_->find(paradigm);
+  if (bound != bounds_->end()) max_gap_ = bound->second;
+}
+
+void HistoryChecker::See(const Switched& switched) {
+  if (std::exchange(switching_, false)) SetBoundOf(switched.to);
 }
 
 void HistoryChecker::Decided(Nanos /*at*/, const RunOutput& output) {

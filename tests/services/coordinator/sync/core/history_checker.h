@@ -152,6 +152,9 @@ class HistoryChecker : public ClusterObserver {
   void See(const Evicted& evicted);
   void See(const PushCounted& counted);
   void See(const Recorded& recorded);
+  void See(const Switched& switched);
+  // The paradigm that is in charge now.
+  void SetBoundOf(const std::string& paradigm);
   void See(const TrainingStarted&) { training_ = true; }
   void See(const TrainingEnded& ended);
   void See(const TrainingResumed& resumed);
@@ -168,6 +171,7 @@ class HistoryChecker : public ClusterObserver {
   const ClusterSpec& spec_;
   const GapBounds* const bounds_;
   std::optional<int64_t> max_gap_;
+  bool switching_ = false;  // With a closing.
   std::string violation_;
   std::vector<Sample> samples_;      // By epoch and position, as far as seen.
   std::optional<PartOwners> parts_;  // If each has a part.

@@ -40,7 +40,7 @@ class RoundsTest : public testing::Test {
   }
 
   void Switch(const std::string& paradigm) {
-    core_->Switch(now_, *MakePolicy(paradigm), "a test", outputs_);
+    core_->Switch(now_, {*MakePolicy(paradigm), "a test"}, outputs_);
     Take();
   }
   void Ready(uint32_t worker) {
@@ -202,7 +202,8 @@ TEST_F(RoundsTest, WhoHasRoomIsNotKeptByAnotherWhoHasNone) {
     Switch("bsp");
   }
   ASSERT_THAT(OpenRounds(), SizeIs(kMaxOpenRounds));
-  core_->Switch(now_, std::make_unique<TwoRoundsPolicy>(), "a test", outputs_);
+  core_->Switch(now_, {std::make_unique<TwoRoundsPolicy>(), "a test"},
+                outputs_);
   for (uint32_t worker = 30; worker < 33; ++worker) {
     Push(worker);
     EXPECT_FALSE(grants_.contains(worker)) << "there is no round for it";

@@ -88,6 +88,9 @@ absl::Status SyncCoreScript::Execute(Words words) {
     return core_->GradientReady(now_, worker, grants_[worker].iteration,
                                 outputs_);
   }
+  if (verb == "abandoned") {
+    return core_->Abandoned(now_, worker, grants_[worker].iteration, outputs_);
+  }
   if (verb != "join" && verb != "heard") return Malformed(verb);
   if (verb == "join") core_->Join(now_, *named, outputs_);
   if (verb == "heard") core_->Heard(now_, worker);
@@ -102,9 +105,13 @@ absl::Status SyncCoreScript::Order(absl::string_view verb, const Words& words) {
     core_->Tick(now_, outputs_);
   } else if (verb == "point") {
     answer_ = TakePoint();
-  } else if (verb == "switch") {
+  } else if (verb == "switch" || verb == "switch-with-closing") {
     PACELINE_ASSIGN_OR_RETURN(auto policy, MakePolicy(word));
-    core_->Switch(now_, std::move(policy), "a test", outputs_);
+    core_->Switch(now_,
+                  {.policy = std::move(policy),
+                   .reason = "a test",
+                   .with_closing = verb != "switch"},
+                  outputs_);
   } else if (int64_t most = 0;
              verb == "limit" && absl::SimpleAtoi(word, &most)) {
     core_->SetMaxSamples(now_, most, outputs_);

@@ -29,7 +29,9 @@ namespace paceline {
 //   join w3 or w3+64, heard w0, seal, tick
 //   leave w0 stream|lease|stuck|departed
 //   fenced w0 server=0 iteration=1 taken=K/N [samples=N]
+//   abandoned w0           its open iteration, as it was told
 //   switch POLICY, limit SAMPLES, rate 0.1, batching even|balanced
+//   switch-with-closing POLICY
 //   point                  what a checkpoint of now would hold
 //
 // "at 1.5s" before a command sets the time. Lines that begin with '#' are

@@ -128,7 +128,7 @@ TEST_F(SyncCoreSignalsTest, APushThatIsTakenSaysItsLoss) {
 TEST_F(SyncCoreSignalsTest, WhoTakesOverKnowsTheStragglers) {
   Start(10'000, *MakePolicy("asp"));
   MakeStraggler();
-  core_->Switch(At(11), std::make_unique<WatchingPolicy>(&seen_), "a test",
+  core_->Switch(At(11), {std::make_unique<WatchingPolicy>(&seen_), "a test"},
                 outputs_);
   EXPECT_THAT(seen_.stragglers, ElementsAre(kC));
 }
@@ -137,8 +137,9 @@ TEST_F(SyncCoreSignalsTest, WhoTakesOverKnowsTheStragglers) {
 TEST_F(SyncCoreSignalsTest, SyncSwitchLeavesForAStragglerThatItFinds) {
   Start(10'000, *MakePolicy("asp"));
   MakeStraggler();
-  core_->Switch(At(11), *MakePolicy("syncswitch:at=0.9,straggler=leave"),
-                "a test", outputs_);
+  core_->Switch(At(11),
+                {*MakePolicy("syncswitch:at=0.9,straggler=leave"), "a test"},
+                outputs_);
   Push(12, kA, 11, 8);
   Push(12, kB, 11, 8);
   outputs_.clear();
