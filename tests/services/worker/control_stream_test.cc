@@ -250,6 +250,17 @@ TEST_F(WelcomedTest, ANumberThatIsMissingEndsTheSession) {
   EXPECT_TRUE(absl::IsInvalidArgument(control_.Next(kTestPatience).status()));
 }
 
+// Says so many things and then that it is done.
+void ExpectLastWordsHeard(ControlStream& control, FakeSession& session,
+                          int64_t words) {
+  for (int64_t i = 1; i <= words; ++i) control.Send(Done(i));
+  control.Finish();
+  for (int64_t i = 1; i <= words; ++i) {
+    ASSERT_EQ(session.Next().push_done().iteration(), i);
+  }
+  session.ExpectEnd();
+}
+
 // What a worker says last is heard, though it ends the stream at once.
 TEST_P(SessionTest, WhatIsSaidLastIsHeard) {
   for (int life = 0; life < 20; ++life) {
@@ -259,12 +270,7 @@ TEST_P(SessionTest, WhatIsSaidLastIsHeard) {
     const auto session = Welcomed(coordinator_);
     EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
     MayGoOnBySocket(*session);
-    for (int64_t i = 1; i <= 20; ++i) control.Send(Done(i));
-    control.Finish();
-    for (int64_t i = 1; i <= 20; ++i) {
-      ASSERT_EQ(session->Next().push_done().iteration(), i);
-    }
-    session->ExpectEnd();
+    ExpectLastWordsHeard(control, *session, 20);
   }
 }
 
@@ -281,12 +287,7 @@ TEST(ControlStreamTest, WhatIsSaidLastIsHeardWhileTheWayChanges) {
     EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
     session->OfferSocket(*door);
     for (int i = 0; i < 100 * life; ++i) std::this_thread::yield();
-    for (int64_t i = 1; i <= 3; ++i) control.Send(Done(i));
-    control.Finish();
-    for (int64_t i = 1; i <= 3; ++i) {
-      ASSERT_EQ(session->Next().push_done().iteration(), i);
-    }
-    session->ExpectEnd();
+    ExpectLastWordsHeard(control, *session, 3);
   }
 }
 
