@@ -120,7 +120,8 @@ void Planning::LookAt(const Due& due) {
   const bool news =
       look.advised != std::exchange(steered.advised, look.advised);
   // A switch is a decision of its own.
-  due.run->Advise(ToAdvice(look), news && !look.to.has_value());
+  due.run->Advise(look.to.value_or(present), ToAdvice(look),
+                  news && !look.to.has_value());
 }
 
 absl::Status Planning::Switch(const Due& due, const AutoPilot::Look& look) {

@@ -429,8 +429,9 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
     progress.clear_samples_per_second();
     progress.clear_seconds_left();
   }
-  if (advice_.has_value() && !end_.has_value()) {
-    *progress.mutable_advice() = *advice_;
+  if (const v1::Advice* const advice = PresentAdvice();
+      advice != nullptr && !end_.has_value()) {
+    *progress.mutable_advice() = *advice;
     progress.mutable_advice()->clear_options();
   }
   // What was measured before a pause is the newest until the next evaluation.
@@ -473,11 +474,12 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   seen.seconds = course_.SecondsAt(Now());
   const v1::JobProgress progress = ProgressAt(Now());
   if (progress.has_seconds_left()) seen.seconds_left = progress.seconds_left();
-  seen.present = *ParseParadigm(course_.next_paradigm());
+  const BatchedParadigm present = Present();
+  seen.present = present.paradigm;
   seen.switching = core->switching();
   seen.job = {.batch_size = spec_.batch_size(),
               .micro_batch = spec_.micro_batch(),
-              .batching = *ParseBatching(spec_.batching())};
+              .batching = present.batching};
   if (setup_.plan.round_strength == RoundStrength::kAdaScale) {
     seen.job.ada_scale = true;
     seen.job.noise = course_.noise_of_batch();
@@ -493,8 +495,16 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   return seen;
 }
 
-void JobRun::Advise(v1::Advice advice, bool news) {
+BatchedParadigm JobRun::Present() const {
+  return {.paradigm = *ParseParadigm(course_.next_paradigm()),
+          .batching = *ParseBatching(spec_.batching())};
+}
+
+void JobRun::Advise(const BatchedParadigm& present, v1::Advice advice,
+                    bool news) {
   absl::MutexLock lock(&mu_);
+  const std::string under = FormatBatchedParadigm(present);
+  if (under != FormatBatchedParadigm(Present())) return;
   if (news) {
     // As a rule the reason begins with it.
     const bool named = absl::StartsWith(advice.reason(), advice.paradigm());
@@ -504,11 +514,20 @@ void JobRun::Advise(v1::Advice advice, bool news) {
                  /*omitted=*/0, /*costs_work=*/false);
   }
   advice_ = std::move(advice);
+  advised_under_ = under;
+}
+
+const v1::Advice* JobRun::PresentAdvice() const {
+  if (advised_under_.empty()) return nullptr;
+  return advised_under_ == FormatBatchedParadigm(Present()) ? &advice_
+                                                            : nullptr;
 }
 
 std::optional<v1::Advice> JobRun::Advice() const {
   absl::MutexLock lock(&mu_);
-  return advice_;
+  const v1::Advice* const advice = PresentAdvice();
+  if (advice == nullptr) return std::nullopt;
+  return *advice;
 }
 
 double JobRun::SecondsBefore() const {

@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "common/checkpoint/folder_lanes.h"
 #include "common/clock.h"
+#include "common/job/batched_paradigm.h"
 #include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/rng.h"
@@ -160,9 +161,11 @@ class JobRun : private RunDriver {
   bool TrainingOver() const;
   // For whoever chooses its paradigm; nothing unless it trains.
   std::optional<TrainingPaces> Paces() const;
-  // What was made of that: for Progress(), and for the log if `news`.
-  void Advise(v1::Advice advice, bool news);
-  // That, whole; Progress() has it without its options.
+  // What was made of that: for Progress(), and for the log if `news`. Nothing
+  // is done with advice to a job that is not under `present` any more.
+  void Advise(const BatchedParadigm& present, v1::Advice advice, bool news);
+  // That, whole, while the job stays under what it was given for; Progress()
+  // has it without its options.
   std::optional<v1::Advice> Advice() const;
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
@@ -228,6 +231,9 @@ class JobRun : private RunDriver {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JobProgress ProgressAt(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  // With what waits for a closing.
+  BatchedParadigm Present() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  const v1::Advice* PresentAdvice() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   // On the run's own thread.
   void OpenFiles();
@@ -252,8 +258,9 @@ class JobRun : private RunDriver {
   Rng incarnations_ ABSL_GUARDED_BY(mu_);
   RunRecord record_ ABSL_GUARDED_BY(mu_);
   PaceHistory paces_ ABSL_GUARDED_BY(mu_);
-  std::optional<v1::Advice> advice_ ABSL_GUARDED_BY(mu_);
-  bool switching_ ABSL_GUARDED_BY(mu_) = false;  // With a closing.
+  v1::Advice advice_ ABSL_GUARDED_BY(mu_);
+  std::string advised_under_ ABSL_GUARDED_BY(mu_);  // Or nothing was advised.
+  bool switching_ ABSL_GUARDED_BY(mu_) = false;     // With a closing.
   DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
   std::optional<RunOutcome> end_ ABSL_GUARDED_BY(mu_);  // The course has it.

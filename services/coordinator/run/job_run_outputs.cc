@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
-#include "common/job/batched_paradigm.h"
 #include "common/log/log.h"
 #include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/run/job_memory.h"
@@ -165,13 +164,6 @@ void JobRun::On(const Evicted& evicted) {
 template <>
 void JobRun::On(const Switched& switched) {
   record_.Switched(switched);
-  // It was about the one before, unless it is what has brought this about.
-  if (advice_.has_value()) {
-    const auto advised = ParseBatchedParadigm(advice_->paradigm());
-    const bool followed =
-        advised.ok() && FormatParadigm(advised->paradigm) == switched.to;
-    if (!followed) advice_.reset();
-  }
   if (std::exchange(switching_, false)) TellRuleBytes();
   metrics_->Switched(switched.from, switched.to);
   Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });

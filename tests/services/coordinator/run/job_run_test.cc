@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/job/batched_paradigm.h"
 #include "gmock/gmock.h"
 #include "tests/services/coordinator/run/job_run_testing.h"
 
@@ -441,6 +442,33 @@ TEST_F(JobRunTest, ASwitchMayDivideTheBatchesAnew) {
   // Who says nothing of them leaves them as they are.
   EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test").ok());
   EXPECT_EQ(job_->Paces()->job.batching, Batching::kBalanced);
+}
+
+// It compares everything with what the job was under when it was looked at.
+TEST_F(JobRunTest, AdviceHoldsWhileTheJobStaysUnderWhatItIsAbout) {
+  StartTraining();
+  const BatchedParadigm even = {*ParseParadigm("bsp"), Batching::kEven};
+  const BatchedParadigm balanced = {even.paradigm, Batching::kBalanced};
+  v1::Advice advice;
+  advice.set_paradigm("bsp");
+  job_->Advise(even, advice, /*news=*/false);
+  EXPECT_TRUE(job_->Advice().has_value());
+  EXPECT_TRUE(job_->Progress().has_advice());
+  v1::JobSpec spec = job_->Spec();
+  spec.set_batching("balanced");
+  job_->Update(*ParseJob(spec));
+  EXPECT_FALSE(job_->Advice().has_value());
+  EXPECT_FALSE(job_->Progress().has_advice());
+  // It was made before, and comes now.
+  job_->Advise(even, advice, /*news=*/true);
+  EXPECT_FALSE(job_->Advice().has_value());
+  // With what waits for a closing.
+  job_->Advise(balanced, advice, /*news=*/false);
+  EXPECT_TRUE(job_->Advice().has_value());
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
+                           /*with_closing=*/true)
+                  .ok());
+  EXPECT_FALSE(job_->Advice().has_value());
 }
 
 TEST_F(JobRunTest, AnUpdateHoldsFromThenOn) {
