@@ -549,7 +549,7 @@ bool JobRun::WantsEvaluator() const {
 
 bool JobRun::Loading() const {
   absl::MutexLock lock(&mu_);
-  return course_.stage() < RunStage::kTraining;
+  return course_.core() == nullptr;
 }
 
 bool JobRun::TrainingEnds() const {

@@ -55,6 +55,11 @@ RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
               options.servers),
       sources_(options.restore_from) {
   CHECK(!options.servers.empty());
+  Await(now, RunStage::kOpening, kCheckpointTimeout,
+        options.restore_from.empty()
+            ? "the files that the job begins with"
+            : absl::StrCat("the checkpoint ", options.restore_from,
+                           " to be read"));
 }
 
 std::string RunCourse::paradigm() const {
@@ -78,9 +83,7 @@ double RunCourse::SecondsAt(absl::Time now) const {
 }
 
 absl::Time RunCourse::NextDeadline() const {
-  if (stage_ == RunStage::kOpening || stage_ == RunStage::kEnded) {
-    return absl::InfiniteFuture();
-  }
+  if (stage_ == RunStage::kEnded) return absl::InfiniteFuture();
   absl::Time due =
       std::min({next_look_, stage_deadline_, shards_.NextDeadline(looked_)});
   if (stage_ == RunStage::kSaving) {
@@ -104,12 +107,13 @@ bool RunCourse::Proceed(const Turn& turn) {
     return false;
   }
   if (turn.now >= stage_deadline_) {
+    outcome_.unrestored = options_.restored && (stage_ == RunStage::kOpening ||
+                                                stage_ == RunStage::kHosting);
     End(turn, absl::DeadlineExceededError(too_late_));
     return false;
   }
   // Nothing has been trained that a checkpoint would have to keep.
-  if (end_.pausing.has_value() && stage_ < RunStage::kTraining &&
-      stage_ != RunStage::kOpening) {
+  if (end_.pausing.has_value() && stage_ < RunStage::kTraining) {
     End(turn, absl::OkStatus());
     return false;
   }
@@ -121,7 +125,7 @@ bool RunCourse::Proceed(const Turn& turn) {
       if (options_.restored) {
         StartTraining(turn);
       } else {
-        Await(turn, RunStage::kInitializing, kAssemblyTimeout,
+        Await(turn.now, RunStage::kInitializing, kAssemblyTimeout,
               "a worker to write the starting weights");
       }
       return true;
@@ -207,7 +211,7 @@ void RunCourse::Host(const Turn& turn) {
   shards_.SetBytes(bytes);
   awaited_command_ = commands_.Next(turn.now);
   turn.outputs.push_back(NumberedCommand{awaited_command_, HostBlocks{}});
-  Await(turn, RunStage::kHosting,
+  Await(turn.now, RunStage::kHosting,
         options_.restored ? kCheckpointTimeout : kAssemblyTimeout,
         "the servers to host the model's blocks");
 }
@@ -313,7 +317,7 @@ bool RunCourse::Train(const Turn& turn) {
     // The last closing too: from here on the servers hold the result.
     awaited_command_ = commands_.last();
     // As long as while it trains: a server that is slow has the weights.
-    Await(turn, RunStage::kSettling, kServerStuckLeases * options_.lease,
+    Await(turn.now, RunStage::kSettling, kServerStuckLeases * options_.lease,
           "the servers to apply the last update");
     return true;
   }
@@ -406,10 +410,10 @@ void RunCourse::Enter(RunStage stage) {
   stage_deadline_ = absl::InfiniteFuture();
 }
 
-void RunCourse::Await(const Turn& turn, RunStage stage, absl::Duration limit,
-                      const char* what) {
+void RunCourse::Await(absl::Time now, RunStage stage, absl::Duration limit,
+                      absl::string_view what) {
   Enter(stage);
-  stage_deadline_ = turn.now + limit;
+  stage_deadline_ = now + limit;
   too_late_ =
       absl::StrCat("waited ", absl::FormatDuration(limit), " for ", what);
 }
@@ -437,6 +441,7 @@ void RunCourse::End(const Turn& turn, absl::Status status) {
 
 void RunCourse::LookAround(const Turn& turn) {
   next_look_ = turn.now + options_.look_every;
+  if (stage_ == RunStage::kOpening) return;  // No lease has begun.
   // The core looks after those who train.
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);

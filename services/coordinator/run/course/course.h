@@ -135,8 +135,8 @@ class RunCourse {
   bool Save(const Turn& turn);
   void Enter(RunStage stage);
   // Enters it, for `limit` at most, in which `what` is waited for.
-  void Await(const Turn& turn, RunStage stage, absl::Duration limit,
-             const char* what);
+  void Await(absl::Time now, RunStage stage, absl::Duration limit,
+             absl::string_view what);
   void Host(const Turn& turn);
   void StartTraining(const Turn& turn);
   void TrainOn(const Turn& turn);  // It was to pause, or out of workers.

@@ -42,7 +42,8 @@ absl::Status RunCourse::On(const Turn& turn, const FilesOpened& in) {
   start_ = in.start;
   failure_.Update(in.status);
   outcome_.unrestored = options_.restored && !in.status.ok();
-  Await(turn, RunStage::kAssembling, kLoadingTimeout,
+  next_look_ = turn.now;
+  Await(turn.now, RunStage::kAssembling, kLoadingTimeout,
         "the job's workers to be ready");
   return absl::OkStatus();
 }
@@ -552,7 +553,7 @@ absl::Status RunCourse::Step(absl::Time now, const RunInput& input,
   const absl::Status status =
       std::visit([&](const auto& in) { return On(turn, in); }, input);
   // RunEnded is the last output.
-  if (stage_ != RunStage::kOpening && stage_ != RunStage::kEnded) {
+  if (stage_ != RunStage::kEnded) {
     if (now >= next_look_) LookAround(turn);
     while (Proceed(turn)) {
     }

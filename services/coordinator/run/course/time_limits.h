@@ -23,8 +23,8 @@ inline constexpr absl::Duration kRedialTime = absl::Seconds(2);
 // For the servers to host a model, and a worker to write its starting weights.
 inline constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
 
-// For all servers to write or read their parts of a checkpoint: a full disk or
-// a lost server says so sooner.
+// For all servers to write or read their parts of a checkpoint, and for a run
+// to read what it says of itself: whoever fails says so sooner.
 inline constexpr absl::Duration kCheckpointTimeout = absl::Minutes(30);
 
 // From one attempt to save what a run has trained to the next, twice as long

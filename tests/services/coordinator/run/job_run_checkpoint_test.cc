@@ -2,12 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_tools.h"
+#include "common/checkpoint/folder_lanes.h"
 #include "gmock/gmock.h"
 #include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/run/job_run_testing.h"
@@ -211,6 +215,25 @@ TEST_F(JobRunCheckpointTest, InitialWeightsOfAnotherModelAreRefused) {
   EXPECT_TRUE(absl::IsNotFound(Outcome().status)) << Outcome().status;
   EXPECT_THAT(std::string(Outcome().status.message()),
               HasSubstr("the initial weights: "));
+}
+
+TEST_F(JobRunCheckpointTest, ADiskThatHangsDoesNotKeepAJobFromItsEnd) {
+  const std::string folder = FolderOf("hangs");
+  const auto moves = std::make_shared<absl::Notification>();
+  ASSERT_TRUE(setup_.lanes
+                  ->Put(LaneOf(folder),
+                        [moves] {
+                          moves->WaitForNotificationWithTimeout(
+                              absl::Minutes(5));
+                        })
+                  .ok());
+  spec_.set_initial_weights(folder);
+  MakeJob();
+  RunJob();
+  job_->Cancel(absl::CancelledError("it hangs"));
+  EXPECT_EQ(Outcome().status, absl::CancelledError("it hangs"));
+  // What was asked is answered, and nobody hears it.
+  moves->Notify();
 }
 
 // Nor left out: the second is due with the very last push of the first run.

@@ -371,7 +371,7 @@ TEST_P(RunDriverTimerTest, SaysWhenTooMuchWaitsToBeTold) {
 class Journaled : public RunDriver {
  public:
   explicit Journaled(bool at_once)
-      : RunDriver(&Clock::Real(), absl::UnixEpoch(), Options("asp"),
+      : RunDriver(&Clock::Real(), Clock::Real().Now(), Options("asp"),
                   Settings()) {
     SetWriteAhead([this, at_once](absl::string_view records, Deed safe) {
       EXPECT_EQ(sent_, static_cast<int>(written_.size()));
