@@ -117,11 +117,11 @@ void Planning::LookAt(const Due& due) {
   if (look.options.empty()) return;  // There is nothing to say yet.
   // To stay is no news at first.
   if (steered.advised.empty()) steered.advised = FormatBatchedParadigm(present);
-  const bool news =
-      look.advised != std::exchange(steered.advised, look.advised);
   // A switch is a decision of its own.
-  due.run->Advise(look.to.value_or(present), ToAdvice(look),
-                  news && !look.to.has_value());
+  const bool news = look.advised != steered.advised && !look.to.has_value();
+  if (due.run->Advise(look.to.value_or(present), ToAdvice(look), news)) {
+    steered.advised = look.advised;
+  }
 }
 
 absl::Status Planning::Switch(const Due& due, const AutoPilot::Look& look) {

@@ -500,11 +500,11 @@ BatchedParadigm JobRun::Present() const {
           .batching = *ParseBatching(spec_.batching())};
 }
 
-void JobRun::Advise(const BatchedParadigm& present, v1::Advice advice,
+bool JobRun::Advise(const BatchedParadigm& present, v1::Advice advice,
                     bool news) {
   absl::MutexLock lock(&mu_);
   const std::string under = FormatBatchedParadigm(present);
-  if (under != FormatBatchedParadigm(Present())) return;
+  if (under != FormatBatchedParadigm(Present())) return false;
   if (news) {
     // As a rule the reason begins with it.
     const bool named = absl::StartsWith(advice.reason(), advice.paradigm());
@@ -515,6 +515,7 @@ void JobRun::Advise(const BatchedParadigm& present, v1::Advice advice,
   }
   advice_ = std::move(advice);
   advised_under_ = under;
+  return true;
 }
 
 const v1::Advice* JobRun::PresentAdvice() const {

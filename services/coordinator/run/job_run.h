@@ -161,9 +161,9 @@ class JobRun : private RunDriver {
   bool TrainingOver() const;
   // For whoever chooses its paradigm; nothing unless it trains.
   std::optional<TrainingPaces> Paces() const;
-  // What was made of that: for Progress(), and for the log if `news`. Nothing
-  // is done with advice to a job that is not under `present` any more.
-  void Advise(const BatchedParadigm& present, v1::Advice advice, bool news);
+  // What was made of that: for Progress(), and for the log if `news`. False,
+  // and nothing is done with it: the job is not under `present` any more.
+  bool Advise(const BatchedParadigm& present, v1::Advice advice, bool news);
   // That, whole, while the job stays under what it was given for; Progress()
   // has it without its options.
   std::optional<v1::Advice> Advice() const;
@@ -231,7 +231,7 @@ class JobRun : private RunDriver {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JobProgress ProgressAt(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  // With what waits for a closing.
+  // The paradigm of now, or the one that takes over with the next closing.
   BatchedParadigm Present() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   const v1::Advice* PresentAdvice() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 

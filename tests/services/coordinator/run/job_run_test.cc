@@ -451,7 +451,7 @@ TEST_F(JobRunTest, AdviceHoldsWhileTheJobStaysUnderWhatItIsAbout) {
   const BatchedParadigm balanced = {even.paradigm, Batching::kBalanced};
   v1::Advice advice;
   advice.set_paradigm("bsp");
-  job_->Advise(even, advice, /*news=*/false);
+  EXPECT_TRUE(job_->Advise(even, advice, /*news=*/false));
   EXPECT_TRUE(job_->Advice().has_value());
   EXPECT_TRUE(job_->Progress().has_advice());
   v1::JobSpec spec = job_->Spec();
@@ -460,10 +460,10 @@ TEST_F(JobRunTest, AdviceHoldsWhileTheJobStaysUnderWhatItIsAbout) {
   EXPECT_FALSE(job_->Advice().has_value());
   EXPECT_FALSE(job_->Progress().has_advice());
   // It was made before, and comes now.
-  job_->Advise(even, advice, /*news=*/true);
+  EXPECT_FALSE(job_->Advise(even, advice, /*news=*/true));
   EXPECT_FALSE(job_->Advice().has_value());
   // With what waits for a closing.
-  job_->Advise(balanced, advice, /*news=*/false);
+  EXPECT_TRUE(job_->Advise(balanced, advice, /*news=*/false));
   EXPECT_TRUE(job_->Advice().has_value());
   EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
                            /*with_closing=*/true)
