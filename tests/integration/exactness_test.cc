@@ -122,10 +122,13 @@ TEST_P(ExactnessTest, AddsUpWithoutLosses) {
 // Kills or stops w3 once it has computed for a while.
 void RunAndSignal(LocalCluster& cluster, const v1::JobSpec& job, int signal,
                   bool wake) {
+  // So that there is time to stop it before all is computed.
+  const int slower = wake ? 3 : 1;
   std::vector<std::unique_ptr<Process>> workers;
-  for (const char* step : {"20ms", "20ms", "30ms", "50ms"}) {
+  for (const int step : {20, 20, 30, 50}) {
     workers.push_back(std::make_unique<Process>(
-        cluster.address(), absl::StrCat("w", workers.size()), step));
+        cluster.address(), absl::StrCat("w", workers.size()),
+        absl::StrCat(slower * step, "ms")));
   }
   auto outcome =
       std::async(std::launch::async, [&] { return cluster.Run(job); });

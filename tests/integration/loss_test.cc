@@ -34,14 +34,14 @@ std::vector<std::string> Arguments(const std::string& paradigm) {
           "json"};
 }
 
-void ExpectNobodyWasHeldUp(const nlohmann::json& document) {
+void ExpectNobodyWasHeldUp(const nlohmann::json& document,
+                           absl::Duration most) {
   ASSERT_EQ(document["runs"].size(), 1);
   const nlohmann::json& run = document["runs"][0];
   EXPECT_EQ(run["samples"], kSamples * kEpochs);
   for (const auto& worker : run["workers"]) {
     if (worker["worker"] == "w3") continue;
-    EXPECT_LT(worker["longest_wait_seconds"],
-              absl::ToDoubleSeconds(TestLease()) + 1)
+    EXPECT_LT(worker["longest_wait_seconds"], absl::ToDoubleSeconds(most))
         << worker;
   }
 }
@@ -53,7 +53,7 @@ TEST_P(LossTest, OfAKilledWorkerHoldsNobodyUp) {
   ASSERT_TRUE(command.AwaitLine(" training "));
   ASSERT_EQ(kill(command.PidOf("w3"), SIGKILL), 0);
   EXPECT_EQ(command.Wait(), 0) << command.err();
-  ExpectNobodyWasHeldUp(command.document());
+  ExpectNobodyWasHeldUp(command.document(), TestLease());
 }
 
 TEST_P(LossTest, OfAStoppedWorkerHoldsNobodyUpBeyondItsLease) {
@@ -66,7 +66,8 @@ TEST_P(LossTest, OfAStoppedWorkerHoldsNobodyUpBeyondItsLease) {
   ASSERT_TRUE(command.AwaitLine(" w3: lost ("));
   ASSERT_EQ(kill(stopped, SIGCONT), 0);
   EXPECT_EQ(command.Wait(), 0) << command.err();
-  ExpectNobodyWasHeldUp(command.document());
+  // What it had in hand is computed anew.
+  ExpectNobodyWasHeldUp(command.document(), 1.5 * TestLease());
 }
 
 // Its part of the data is not lost with it.
@@ -78,7 +79,7 @@ TEST(StaticPartsLossTest, OfAKilledWorkerLosesNoSamples) {
   ASSERT_EQ(kill(command.PidOf("w3"), SIGKILL), 0);
   EXPECT_EQ(command.Wait(), 0) << command.err();
   const nlohmann::json document = command.document();
-  ExpectNobodyWasHeldUp(document);
+  ExpectNobodyWasHeldUp(document, TestLease());
   int64_t others = 0;
   for (const auto& worker : document["runs"][0]["workers"]) {
     if (worker["worker"] != "w3") others += worker["samples"].get<int64_t>();

@@ -7,14 +7,13 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from real_cluster import LONG, until
+from real_cluster import LONG, free_port, until
 
 PROGRAMS = ("prometheus", "promtool", "prometheus-alertmanager")
 
@@ -30,12 +29,6 @@ def in_seconds(rules):
     rules = re.sub(r"\bfor: \d+m", "for: 3s", rules)
     rules = re.sub(r"\[\d+m\]", "[15s]", rules)
     return re.sub(r"> 300\b", "> 5", rules)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Webhook(http.server.ThreadingHTTPServer):

@@ -185,7 +185,7 @@ class SeveralConnectionsTest(unittest.TestCase):
         spec["workers"]["pools"] = [f"of-{count}"]
         self.commands.create(name, **spec)
         until("all connections are there",
-              lambda: self.relay.connections() == 2 * count)
+              lambda: self.relay.connections() >= 2 * count)
         trouble = Trouble([self.relay], seed) if seed is not None else None
         try:
             job = until(f"{name} ends", lambda: self.ended(name))
@@ -253,8 +253,9 @@ class SlowLinkTest(unittest.TestCase):
             "slow", model="mlp", data="synthetic:shapes", paradigm="asp",
             batch_size=BATCH, learning_rate=0.01, workers={"min": 1},
             stop={"epochs": 1000}, evaluation={"disabled": True})
-        trained = commands.await_more_samples("slow", 10 * BATCH)
+        commands.await_more_samples("slow", 10 * BATCH)
         relay.throttle(300_000)  # Of some 440 kB.
+        trained = commands.samples("slow")
         began = time.monotonic()
         commands.await_more_samples("slow", trained + 3 * BATCH)
         # As a rule the stream is cut once; a busy machine is patient by then.

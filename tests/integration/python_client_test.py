@@ -132,10 +132,13 @@ class PythonClientTest(unittest.TestCase):
 
         cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
         cluster.await_samples(job.name, before + 1)
+        watch = cluster.watch(job.name)
+        next(watch)  # From now on it hears of everything.
         made = cluster.jobs.CreateCheckpoint(
             jobs.CreateCheckpointRequest(parent=job.name, checkpoint_id="mine"))
-        for event in cluster.watch(job.name):
-            if event.checkpoint.state == jobs.Checkpoint.READY:
+        for event in watch:
+            if (event.checkpoint.name == made.name
+                    and event.checkpoint.state == jobs.Checkpoint.READY):
                 break
         ready = cluster.jobs.GetCheckpoint(
             jobs.GetCheckpointRequest(name=made.name))
@@ -170,7 +173,7 @@ class PythonClientTest(unittest.TestCase):
         target = {"model": "mlp", "stop__target_accuracy": 0.6,
                   "evaluation__every": 2048}
         short = cluster.create("short", workers__pools=["a"], workers__min=2,
-                               workers__max=2, stop__epochs=20, **target)
+                               workers__max=2, stop__epochs=400, **target)
         grows = cluster.create("grows", workers__min=4, workers__max=6,
                                stop__epochs=400, paradigm="asp", **target)
         cluster.await_samples(short.name, 1)
@@ -183,7 +186,14 @@ class PythonClientTest(unittest.TestCase):
             members.ListWorkersRequest()).workers}
         self.assertEqual({of["workers/a0"], of["workers/a1"]}, {short.name})
         self.assertEqual({of[f"workers/b{i}"] for i in range(4)}, {grows.name})
-        cluster.await_state(short.name, jobs.Job.SUCCEEDED)
+
+        def ends_after(job, epochs):
+            cluster.jobs.UpdateJob(jobs.UpdateJobRequest(
+                job=jobs.Job(name=job.name, spec={"stop": {"epochs": epochs}}),
+                update_mask={"paths": ["spec.stop.epochs"]}))
+            cluster.await_state(job.name, jobs.Job.SUCCEEDED)
+
+        ends_after(short, 20)
         watch = cluster.watch(grows.name)
         next(watch)
         self.assertRegex(cluster.metrics(),
@@ -193,10 +203,7 @@ class PythonClientTest(unittest.TestCase):
                 break
         else:
             self.fail("the other job did not grow")
-        cluster.jobs.UpdateJob(jobs.UpdateJobRequest(
-            job=jobs.Job(name=grows.name, spec={"stop": {"epochs": 1}}),
-            update_mask={"paths": ["spec.stop.epochs"]}))
-        cluster.await_state(grows.name, jobs.Job.SUCCEEDED)
+        ends_after(grows, 1)
         for job in (short, grows):
             report = json.loads(cluster.jobs.GetJobReport(
                 jobs.GetJobReportRequest(name=job.name)).json)
@@ -312,7 +319,8 @@ class PythonClientTest(unittest.TestCase):
         self.assertTrue(all(c.exact for c in checkpoints))
 
     def test_a_checkpoint_goes_on_with_other_numbers_of_servers(self):
-        cluster = self.start(2, [("w0", []), ("w1", [])])
+        slow = ["--step-time", "10ms"]
+        cluster = self.start(2, [("w0", slow), ("w1", slow)])
         job = cluster.create("moves", model="mlp", workers__min=2,
                              stop__epochs=20, checkpoints__keep=10)
         cluster.await_samples(job.name, 4096)

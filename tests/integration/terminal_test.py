@@ -176,8 +176,9 @@ class TerminalTest(unittest.TestCase):
         self.assertNotIn("\x1b", self.paceline("job", "list"))
 
     def test_watch_says_no_less_than_to_a_pipe(self):
-        self.create("watched", epochs=6)
+        self.create("watched", epochs=20)
         screen = self.show("job", "watch", "watched")
+        screen.until(r"\[watched\] ")  # It misses nothing from now on.
         piped = self.paceline.start("job", "watch", "watched")
         self.paceline.await_more_samples("watched", 320)
         self.paceline("job", "switch", "watched", "asp", "--reason", "test")

@@ -160,7 +160,8 @@ class InABrowser(unittest.TestCase):
             "#head .state") == "RUNNING")
 
     def test_jobs_and_finished_runs_are_compared(self):
-        self.browser.find("#finished-runs td a")
+        for box in ("#cluster-jobs", "#finished-runs"):
+            self.browser.find(f"{box} td a")
         for box in ("#cluster-jobs", "#finished-runs"):
             for row in self.browser.run(
                     "return [...document.querySelectorAll(arguments[0] + "

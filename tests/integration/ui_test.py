@@ -127,7 +127,8 @@ class OfACluster(unittest.TestCase):
         self.assertEqual((code, job["spec"]["paradigm"]), (200, "asp"))
         until("asp has taken over", lambda: self.jobs.job("live")["progress"]
               ["paradigm"].startswith("asp"))
-        self.assertIn("by the page", self.jobs("job", "logs", "live"))
+        until("its log says why",
+              lambda: "by the page" in self.jobs("job", "logs", "live"))
 
         change = {"name": JOB, "spec": {"batching": "balanced",
                                         "learning_rate": 0.5}}

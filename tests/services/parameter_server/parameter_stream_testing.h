@@ -65,7 +65,7 @@ class Client {
  public:
   explicit Client(Serving& server, uint64_t incarnation = 77)
       : incarnation_(incarnation) {
-    context_.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(5)));
     stream_ = server.stub->Exchange(&context_);
   }
 

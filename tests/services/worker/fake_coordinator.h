@@ -31,6 +31,7 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   v1::WorkerMessage Expect(v1::WorkerMessage::KindCase kind);
   // Nothing more comes: the stream has ended, from the worker's side.
   void ExpectEnd();
+  // That many arrive from now on. The first may have been on its way.
   void AwaitHeartbeats(int count);
 
   // Offers a socket at that door, to go on by it; the second also waits until

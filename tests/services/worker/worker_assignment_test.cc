@@ -177,7 +177,7 @@ TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
   auto servers = std::make_unique<FakeParameters>();
   const std::string address = servers->address();
   v1::Assignment assignment = AssignmentOf(1);
-  assignment.set_lease_ms(300);
+  assignment.set_lease_ms(2'000);
   session_->Assign(assignment);
   const auto ready = session_->Expect(Kind::kReady);
   v1::WorkerCommand begin;

@@ -358,7 +358,7 @@ def test_a_coordinator_that_comes_back_is_waited_for(tmp_path, spec):
         cluster.coordinator.kill()
         cluster.coordinator.wait()
         impatient = paceline.Client(cluster.address, config_file="",
-                                    request_timeout="300ms")
+                                    request_timeout="3s")
         with pytest.raises(api_errors.Unavailable,
                            match="cannot reach") as away:
             impatient.get_job("stays")

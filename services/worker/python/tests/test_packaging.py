@@ -27,7 +27,7 @@ import paceline, paceline.api_messages as api, paceline.api_errors
 assert "/installed/" in paceline.__file__, paceline.__file__
 print(api.new("Job").DESCRIPTOR.full_name)
 try:
-    paceline.Client("127.0.0.1:1", config_file="", request_timeout="50ms"
+    paceline.Client("127.0.0.1:1", config_file="", request_timeout="3s"
                     ).get_job("any")
 except paceline.api_errors.ApiError as error:
     print(error.code)

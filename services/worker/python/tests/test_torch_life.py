@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any, List, Set
+import time
+from typing import Any, List, Set, Tuple
 
 import pytest
 import torch
@@ -23,6 +24,10 @@ from fake_agent import PATIENCE
 
 DATA = torch.utils.data.TensorDataset(torch.ones(64, 4), torch.ones(64, 1))
 PLAN = dict(samples=64, batch_size=16, micro_batch=8)
+
+
+def what_is_open() -> Tuple[List[str], int, Set[str]]:
+    return descriptors(), threading.active_count(), children()
 
 
 def descriptors() -> List[str]:
@@ -78,10 +83,14 @@ def test_nothing_is_left_of_a_job(workers: int, leave: str, agent: Any
 
     once()  # What Python and torch open once.
     gc.collect()
-    before = descriptors(), threading.active_count(), children()
+    before = what_is_open()
     once()
     gc.collect()
-    assert (descriptors(), threading.active_count(), children()) == before
+    # A loader's threads are not waited for by torch.
+    deadline = time.monotonic() + PATIENCE
+    while what_is_open() != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert what_is_open() == before
     assert arenas() == 0
     # The model has memory of its own, and its weights.
     assert model(torch.ones(1, 4)).isfinite().all()

@@ -138,11 +138,11 @@ TEST_F(ExitCodeCommandTest, AContextThatIsNotThere) {
 
 TEST_F(ExitCodeCommandTest, AServerThatIsAway) {
   cluster_.Stop();
-  const auto outcome = command_.Run("job list --request-timeout 300ms");
+  const auto outcome = command_.Run("job list --request-timeout 2s");
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.err, StartsWith(absl::StrCat("paceline: cannot reach ",
                                                    cluster_.address(), ": ")));
-  EXPECT_EQ(command_.Run("job watch mnist --request-timeout 300ms").code, 6);
+  EXPECT_EQ(command_.Run("job watch mnist --request-timeout 2s").code, 6);
 }
 
 TEST_F(ExitCodeCommandTest, AServerThatComesBackInTime) {

@@ -38,20 +38,24 @@ class JobRunJournalTest : public JobRunTest {
     for (size_t i = 0; i < 2; ++i) worker(i).Next(Kind::kGrant);
   }
 
-  // Until the journal has what a worker has said: another thread may be at it.
-  void AwaitWritten(
-      const std::function<bool(const v1::WorkerMessage&)>& wanted) {
+  // Until the journal has such an event: another thread may be at it.
+  void AwaitEvent(const std::function<bool(const journal::RunEvent&)>& wanted) {
     EXPECT_TRUE(Eventually([&] {
       auto reader = RunJournalReader::Open(setup_.journal_file);
       while (reader.ok()) {
         const auto event = reader->Next();
         if (!event.ok() || !event->has_value()) return false;
-        if ((*event)->has_said() && wanted((*event)->said().message())) {
-          return true;
-        }
+        if (wanted(**event)) return true;
       }
       return false;
     }));
+  }
+  // Until it has what a worker has said.
+  void AwaitWritten(
+      const std::function<bool(const v1::WorkerMessage&)>& wanted) {
+    AwaitEvent([&wanted](const journal::RunEvent& event) {
+      return event.has_said() && wanted(event.said().message());
+    });
   }
 
   static std::vector<v1::HeldShard> Held(uint32_t shard) {
@@ -124,6 +128,8 @@ TEST_F(JobRunJournalTest, ASwitchThatWaitsForAClosingIsRemembered) {
   EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test", std::nullopt,
                            /*with_closing=*/true)
                   .ok());
+  AwaitEvent(
+      [](const journal::RunEvent& event) { return event.has_paradigm(); });
   ASSERT_TRUE(Restart().ok());
   ASSERT_TRUE(job_->Paces().has_value());
   EXPECT_EQ(FormatParadigm(job_->Paces()->present), "asp");
