@@ -96,7 +96,7 @@ void JobMetrics::SetGradientNoise(double norm, std::optional<double> scale) {
            gradient_norm_);
   SetOrEnd(scale, "gradient_noise_scale_samples",
            "Samples of a batch whose gradient has as much noise as signal; "
-           "absent where the norm is, or is 0.",
+           "absent if the norm is absent or 0.",
            noise_scale_);
 }
 

@@ -30,7 +30,7 @@ class WorkerProgress:
     iterations: int = 0
     samples: int = 0
     samples_per_second: float = 0.0  # While it computes.
-    # Its time for an iteration over the median worker's.
+    # Its time for a sample over the median worker's.
     straggler_score: float = 0.0
     straggler: bool = False
     samples_discarded: int = 0  # Of `samples`.
