@@ -275,6 +275,7 @@ void ExchangeState::PullEnded(size_t server, uint64_t request,
   }
   pull_.result.parked = std::max(pull_.result.parked, parked);
   if (pull_.status.ok()) pull_.status = status;
+  if (pull_.status.ok() && open_.At(server).pull == 0) open_.Mend(server);
 }
 
 void ExchangeState::PushTaken(size_t server, int64_t iteration,
@@ -295,7 +296,8 @@ void ExchangeState::PushTaken(size_t server, int64_t iteration,
 
 void ExchangeState::SetTaken(size_t server) {
   absl::MutexLock lock(&mu_);
-  open_.End(server, &OpenAtServer::set, setting_, clock_->Now());
+  const Kind set = &OpenAtServer::set;
+  open_.End(server, set, open_.At(server).*set, clock_->Now());
 }
 
 void ExchangeState::Sent(size_t server) {

@@ -90,7 +90,7 @@ class ExchangeState {
   // The blocks that were refused of the push that was awaited last.
   std::vector<uint32_t> refused();
   uint64_t BeginSet();  // Its number.
-  // At one server alone; nobody waits for it. REQUIRES: none is open elsewhere.
+  // At one server alone; nobody waits for it, and others may have their own.
   uint64_t BeginSetAt(size_t server);
   absl::Status AwaitSet(absl::Duration silence);
 

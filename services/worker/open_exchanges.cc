@@ -50,10 +50,7 @@ bool OpenExchanges::End(size_t server, Kind kind, uint64_t number,
     const uint32_t bit = uint32_t{1} << part;
     if ((open.pull_parts & bit) == 0) return false;
     open.pull_parts &= ~bit;
-    if (open.pull_parts == 0) {
-      open.pull = 0;
-      open.torn = false;
-    }
+    if (open.pull_parts == 0) open.pull = 0;
   } else {
     open.*kind = 0;
   }

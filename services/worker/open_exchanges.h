@@ -18,7 +18,7 @@ struct OpenAtServer {
   // Of that, a bit for each part whose end has not come.
   uint32_t pull_parts = 0;
   // Of a block that did not stand while it was copied, the array has a mixture,
-  // until a pull ends there.
+  // until a pull has brought it.
   bool torn = false;
 };
 
@@ -61,6 +61,7 @@ class OpenExchanges {
   absl::Time last_progress() const { return last_progress_; }
 
   void Tear(size_t server) { servers_[server].open.torn = true; }
+  void Mend(size_t server) { servers_[server].open.torn = false; }
 
   // Something has come from the server, or a frame has gone to it.
   void Came(size_t server, bool again, absl::Time now);

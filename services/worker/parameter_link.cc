@@ -211,7 +211,7 @@ absl::Status ParameterLink::TakeFrame(uint32_t index,
   }
   const absl::Status taken =
       TakeReceivedFrame(*state_, server_, frame, lane_.get());
-  if (filling_) TellFilled();
+  if (filling_ != 0) TellFilled();
   if (taken.ok() && frame.header.has_pull_end()) TellRead(frame.header);
   return taken;
 }
@@ -287,13 +287,9 @@ void ParameterLink::TellRead(const v1::Frame& end) {
 }
 
 void ParameterLink::TellFilled() {
-  if (state_->OpenAt(server_).set != 0 || !filling_.exchange(false)) return;
-  uint64_t epoch = 0;
-  {
-    absl::MutexLock lock(&mu_);
-    epoch = hello_.epoch();
-  }
-  options_.filled(epoch);
+  if (state_->OpenAt(server_).set != 0) return;
+  const uint64_t epoch = filling_.exchange(0);
+  if (epoch != 0) options_.filled(epoch);
 }
 
 bool ParameterLink::rewired() {
@@ -302,7 +298,7 @@ bool ParameterLink::rewired() {
 }
 
 uint32_t ParameterLink::StreamsFor(Exchange kind) const {
-  if (kind == Exchange::kSet || filling_ || lending_ != nullptr) return 1;
+  if (kind == Exchange::kSet || filling_ != 0 || lending_ != nullptr) return 1;
   // Without streams it is what the next group will have, but for a break.
   return streams_.empty() ? connections_
                           : static_cast<uint32_t>(streams_.size());
@@ -468,7 +464,7 @@ bool ParameterLink::Redial(const absl::Status& why) {
     }
     begun_[static_cast<size_t>(Exchange::kSet)] = {
         .number = state_->BeginSetAt(server_), .frames = options_.weights()};
-    filling_ = true;
+    filling_ = hello_.epoch();
   }
   const OpenAtServer open = state_->Resumed(server_);
   OpenStreams();

@@ -206,7 +206,8 @@ class ParameterLink {
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
   bool connected_ = false;           // Once; constant from Open() on.
   std::atomic<bool> heard_ = false;  // A frame has come by this group.
-  std::atomic<bool> filling_ = false;
+  // The epoch in which the server is being filled with weights; 0: it is not.
+  std::atomic<uint64_t> filling_ = 0;
   // The first stream's, once it was offered. Only its reactions use it.
   std::shared_ptr<MemoryLane> lane_;
   absl::Duration pause_;     // Before the next dialling.

@@ -208,7 +208,7 @@ TEST_F(ExchangeStateTest, TellsOfATensorWhereItsLastBlockIsHeard) {
 }
 
 // Of such an array nothing is to be made that others take for weights.
-TEST_F(ExchangeStateTest, ABlockThatDidNotStandTearsTheArrayUntilAPullEnds) {
+TEST_F(ExchangeStateTest, ABlockThatDidNotStandTearsTheArrayUntilItIsPulled) {
   const uint64_t request = state_.BeginPull();
   const std::vector<float> halves = {1, 2};
   EXPECT_TRUE(absl::IsUnavailable(state_.Pulled(
@@ -218,7 +218,10 @@ TEST_F(ExchangeStateTest, ABlockThatDidNotStandTearsTheArrayUntilAPullEnds) {
   EXPECT_FALSE(state_.OpenAt(2).torn);
   state_.Suspended(0, absl::UnavailableError("withdrawn"));
   EXPECT_TRUE(state_.Resumed(0).torn);
-  BringAll(request, 3);
+  state_.PullEnded(0, request, absl::UnavailableError("parked"),
+                   absl::ZeroDuration());
+  EXPECT_TRUE(state_.OpenAt(0).torn);
+  BringAll(state_.BeginPull(), 3);
   EXPECT_TRUE(state_.AwaitPull(kLong).ok());
   EXPECT_FALSE(state_.OpenAt(0).torn);
 }
@@ -616,6 +619,16 @@ TEST_F(ExchangeStateTest, StartingValuesAreSetWhenEveryServerHasThem) {
   state_.BeginSet();
   state_.SetTaken(0);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitSet(kShort)));
+  state_.SetTaken(2);
+  EXPECT_TRUE(state_.AwaitSet(kLong).ok());
+}
+
+// Both of them have lost what they had, and are filled by this worker.
+TEST_F(ExchangeStateTest, TwoServersAreFilledAtATime) {
+  state_.BeginSetAt(0);
+  state_.BeginSetAt(2);
+  state_.SetTaken(0);
+  EXPECT_EQ(state_.OpenAt(0).set, 0u);
   state_.SetTaken(2);
   EXPECT_TRUE(state_.AwaitSet(kLong).ok());
 }
