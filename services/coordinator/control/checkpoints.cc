@@ -195,6 +195,11 @@ absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
 v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {
   checkpoint.set_name(
       absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name()));
+  // It had failed, and is tried again in another folder. The files that are
+  // being removed are not these.
+  if (checkpoint.state() != v1::Checkpoint::FAILED) {
+    removing_.erase(checkpoint.name());
+  }
   // Its time is that of its first appearance.
   *checkpoint.mutable_create_time() = NextTime(entry);
   const auto known = List(entry);
@@ -219,7 +224,7 @@ void Checkpoints::Prune(JobEntry& entry) {
   uint32_t ready = 0;
   uint32_t failed = 0;
   for (const v1::Checkpoint& checkpoint : *checkpoints) {
-    if (checkpoint.name() == entry.job.restore_from()) continue;
+    if (entry.Needs(checkpoint.name())) continue;
     if (removing_.contains(checkpoint.name())) continue;
     const bool old =
         (checkpoint.state() == v1::Checkpoint::READY && ++ready > keep) ||
@@ -246,12 +251,13 @@ absl::StatusOr<std::shared_ptr<FolderTask>> Checkpoints::BeginRemoval(
     // Whatever goes wrong from here on, what is READY is whole.
     checkpoint.set_state(v1::Checkpoint::FAILED);
     checkpoint.set_state_reason("it was being deleted");
-    const absl::Status stored =
-        store_->PutCheckpoint(entry.job.uid(), checkpoint);
-    if (!stored.ok()) {
-      removing_.erase(name);
-      return stored;
-    }
+  }
+  // That it has failed may not be stored yet, either.
+  const absl::Status stored =
+      store_->PutCheckpoint(entry.job.uid(), checkpoint);
+  if (!stored.ok()) {
+    removing_.erase(name);
+    return stored;
   }
   DropUnsaved(entry.unsaved, name);
   const std::string& directory = checkpoint.directory();

@@ -46,7 +46,7 @@ struct JobEntry {
   // Of its runs since the coordinator started; null: none, or long ago.
   std::shared_ptr<IterationLog> iterations = {};
   std::shared_ptr<JobRun> active = {};
-  // `job.restore_from` as the coordinator started.
+  // `job.restore_from` as the coordinator started, until that run ends.
   std::string restarted_from = {};
   // What `job.restore_from` was found to be.
   v1::Checkpoint from = {};
@@ -69,6 +69,11 @@ struct JobEntry {
   std::string unsaved_why = {};
   bool warned_of_journal = false;  // That it gets long.
 
+  // The job goes on from that checkpoint, or will if it turns out that the end
+  // of its run was lost.
+  bool Needs(absl::string_view checkpoint) const {
+    return checkpoint == job.restore_from() || checkpoint == restarted_from;
+  }
   // The next run gets others.
   void ForgetNews();
   // What there is to say of the job while it is RUNNING; mostly nothing.

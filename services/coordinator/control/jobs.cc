@@ -453,11 +453,13 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(
       const JobName name, CheckJobRequest(request.name(), request.etag(), ""));
   std::vector<std::shared_ptr<FolderTask>> removals;
+  std::string uid;
   {
     absl::MutexLock lock(&book_.mu());
     PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
                               FindToDelete(name, request.etag()));
     if (request.validate_only()) return absl::OkStatus();
+    uid = entry->job.uid();
     PACELINE_ASSIGN_OR_RETURN(removals, checkpoints_.BeginRemovalOfAll(*entry));
   }
   const absl::Time deadline = absl::Now() + kRemovalTimeout;
@@ -465,9 +467,11 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
     PACELINE_RETURN_IF_ERROR(AwaitRemoval(*removal, deadline, name.Format()));
   }
   absl::MutexLock lock(&book_.mu());
-  // Somebody else may have deleted it meanwhile, or changed it.
+  // Somebody else may have deleted it meanwhile, or changed it, or made another
+  // one of its name.
   PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
                             FindToDelete(name, request.etag()));
+  if (entry->job.uid() != uid) return NotFound(kJobType, name.Format());
   checkpoints_.TakeRemoved();
   PACELINE_RETURN_IF_ERROR(book_.Remove(*entry));
   runs_.fleet().ForgetJob(name.Format());
@@ -587,8 +591,7 @@ absl::Status Jobs::DeleteCheckpoint(
       return WrongState(checkpoint.name(),
                         "is being written: wait until it is READY");
     }
-    if (entry->job.restore_from() == checkpoint.name() &&
-        !HasEnded(entry->job.state())) {
+    if (entry->Needs(checkpoint.name()) && !HasEnded(entry->job.state())) {
       return WrongState(checkpoint.name(),
                         "the job would go on from it: restore the job from "
                         "another one first");

@@ -430,6 +430,7 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   }
   // What was saved since has samples that count twice.
   if (outcome.lost_end) job.set_restore_from(entry.restarted_from);
+  entry.restarted_from.clear();
   Advance(job, EndOf(outcome));
   const auto checkpoints = checkpoints_->List(entry);
   job.set_state_reason(ReasonAfter(outcome, job, interrupted,
