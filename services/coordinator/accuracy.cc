@@ -1,6 +1,8 @@
 #include "services/coordinator/accuracy.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace paceline {
 namespace {
@@ -19,6 +21,12 @@ std::optional<double> MetricOf(const AccuracyPoint& point,
   const auto found = point.metrics.find(std::string(metric));
   if (found == point.metrics.end()) return std::nullopt;
   return found->second;
+}
+
+void InsertBySeconds(std::vector<AccuracyPoint>& points, AccuracyPoint point) {
+  const auto later = std::ranges::upper_bound(points, point.seconds, {},
+                                              &AccuracyPoint::seconds);
+  points.insert(later, std::move(point));
 }
 
 std::optional<double> SecondsToTarget(const std::vector<AccuracyPoint>& points,

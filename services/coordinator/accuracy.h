@@ -36,6 +36,10 @@ inline MetricTarget LossTarget(double loss) {
   return {.metric = std::string(kLossMetric), .value = loss, .at_least = false};
 }
 
+// Puts it where it belongs by its seconds; behind those of the same moment.
+// REQUIRES: `points` are sorted by them.
+void InsertBySeconds(std::vector<AccuracyPoint>& points, AccuracyPoint point);
+
 // Seconds at which the target was reached: linear interpolation to the first of
 // two consecutive points that have it (the last point alone counts too, having
 // none after it). Nothing if it never was.

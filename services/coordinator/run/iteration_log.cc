@@ -1,21 +1,10 @@
 #include "services/coordinator/run/iteration_log.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "services/coordinator/run/phase_times.h"
+
 namespace paceline {
-namespace {
-
-constexpr double kDay = 86'400;
-
-bool AreTimes(const v1::PhaseSeconds& seconds) {
-  const double all[] = {seconds.load(), seconds.compute(), seconds.push(),
-                        seconds.wait(), seconds.pull(),    seconds.parked()};
-  return std::ranges::all_of(
-      all, [](double time) { return time >= 0 && time <= kDay; });
-}
-
-}  // namespace
 
 void IterationLog::Add(absl::string_view worker, double seconds,
                        const v1::PushDone& report) {

@@ -1,18 +1,15 @@
 // How a run is written down, and goes on in another life of the coordinator.
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/job/job_plan.h"
-#include "common/log/log.h"
 #include "common/plain_name.h"
 #include "common/safetensors/input_file.h"
 #include "common/status.h"
@@ -21,6 +18,7 @@
 #include "services/coordinator/run/job_run.h"
 #include "services/coordinator/run/journal/event_check.h"
 #include "services/coordinator/run/journal/run_events.h"
+#include "services/coordinator/run/phase_times.h"
 #include "services/coordinator/run/run_setup.h"
 
 namespace paceline {
@@ -171,7 +169,9 @@ void JobRun::AcceptReport(WorkerId worker, const v1::WorkerMessage& message) {
                    .samples = report.samples(),
                    .discarded = report.discarded(),
                    .at = at});
-  metrics_->gate_wait_seconds->Observe(seconds.wait());
+  if (AreTimes(seconds)) {
+    metrics_->gate_wait_seconds->Observe(seconds.wait());
+  }
   metrics_->blocks_refused->Increment(report.blocks_refused());
   if (setup_.trace_file.empty()) return;
   Tell([this, name, report] {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "services/coordinator/run/phase_times.h"
 #include "services/coordinator/run/wire.h"
 #include "services/coordinator/run_document.h"
 
@@ -66,12 +67,15 @@ void RunRecord::Reported(const std::string& worker,
                          const v1::PushDone& report) {
   WorkerRow& row = workers_[worker];
   row.state = "waiting";
-  row.load += report.seconds().load();
-  row.compute += report.seconds().compute();
-  row.push += report.seconds().push();
-  row.wait += report.seconds().wait();
-  row.pull += report.seconds().pull();
-  row.longest_wait = std::max(row.longest_wait, report.seconds().wait());
+  const v1::PhaseSeconds& seconds = report.seconds();
+  if (AreTimes(seconds)) {
+    row.load += seconds.load();
+    row.compute += seconds.compute();
+    row.push += seconds.push();
+    row.wait += seconds.wait();
+    row.pull += seconds.pull();
+    row.longest_wait = std::max(row.longest_wait, seconds.wait());
+  }
   push_bytes_ += report.push_bytes();
   pull_bytes_ += report.pull_bytes();
   refused_blocks_ += report.blocks_refused();
@@ -79,6 +83,7 @@ void RunRecord::Reported(const std::string& worker,
     ++discarded_;
     return;
   }
+  if (!std::isfinite(report.loss())) return;
   const double before = loss_.value_or(report.loss());
   loss_ = before + kLossSmoothing * (report.loss() - before);
 }
@@ -99,12 +104,7 @@ void RunRecord::Lost(const std::string& worker) {
 }
 
 void RunRecord::Evaluated(const AccuracyPoint& point) {
-  const auto later =
-      std::upper_bound(accuracy_.begin(), accuracy_.end(), point.seconds,
-                       [](double seconds, const AccuracyPoint& p) {
-                         return seconds < p.seconds;
-                       });
-  accuracy_.insert(later, point);
+  InsertBySeconds(accuracy_, point);
 }
 
 void RunRecord::Decided(const std::string& worker, const Decision& decision) {

@@ -68,12 +68,7 @@ absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(
   given_ = false;
   ++measured_;
   spent_ += now - given_at_;
-  const auto later =
-      std::upper_bound(accuracy_.begin(), accuracy_.end(), point.seconds,
-                       [](double seconds, const AccuracyPoint& p) {
-                         return seconds < p.seconds;
-                       });
-  accuracy_.insert(later, point);
+  InsertBySeconds(accuracy_, point);
   return point;
 }
 

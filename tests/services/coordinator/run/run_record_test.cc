@@ -1,5 +1,7 @@
 #include "services/coordinator/run/run_record.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -142,6 +144,26 @@ TEST(RunRecordTest, TheResultAddsUp) {
   EXPECT_EQ(worker["gap"], Json({{"p50", 2}, {"p99", 4}, {"max", 4}}));
   EXPECT_EQ(worker["staleness"], Json({{"p50", 4}, {"p99", 8}, {"max", 8}}));
   EXPECT_EQ(result["workers"][1]["samples"], 8);
+}
+
+// A peer may say anything, and a NaN would stay in every sum.
+TEST(RunRecordTest, WhatNoIterationCanHaveTakenIsNotAddedUp) {
+  RunRecord record("asp", {});
+  record.Begin(At(0), absl::ZeroDuration(), 40, 60);
+  record.Reported("w0", Report(2));
+  const Json before = record.Result(TrainingView());
+  for (const double wrong :
+       {std::numeric_limits<double>::quiet_NaN(),
+        std::numeric_limits<double>::infinity(), -1.0, 86'401.0}) {
+    v1::PushDone report = Report(2);
+    report.set_push_bytes(0);
+    report.set_pull_bytes(0);
+    report.mutable_seconds()->set_wait(wrong);
+    if (!std::isfinite(wrong)) report.set_loss(wrong);
+    record.Reported("w0", report);
+  }
+  EXPECT_EQ(record.Result(TrainingView()), before);
+  EXPECT_EQ(ProgressOf(record, 1).loss(), 2);
 }
 
 TEST(RunRecordTest, SaysNullForWhatIsNotKnown) {
