@@ -54,10 +54,9 @@ bool CostsWork(const Decision& decision) {
   }
 }
 
-std::optional<DecisionFilter::Kept> DecisionFilter::Offer(DecisionKind kind,
-                                                          absl::Time now) {
+const char* DecisionFilter::Offer(DecisionKind kind, absl::Time now) {
   const char* const category = CategoryOf(kind);
-  if (category == nullptr) return std::nullopt;
+  if (category == nullptr) return nullptr;
   Second& second = seconds_[category];
   if (now - second.begun >= absl::Seconds(1)) {
     second.begun = now;
@@ -65,14 +64,18 @@ std::optional<DecisionFilter::Kept> DecisionFilter::Offer(DecisionKind kind,
   }
   if (second.kept == kMostInASecond) {
     ++second.omitted;
-    return std::nullopt;
+    return nullptr;
   }
   ++second.kept;
-  return Kept{category, std::exchange(second.omitted, 0)};
+  return category;
 }
 
-void DecisionFilter::LeaveOut(const std::string& category, int64_t count) {
-  seconds_[category].omitted += count;
+void DecisionFilter::LeaveOut(const std::string& category) {
+  ++seconds_[category].omitted;
+}
+
+int64_t DecisionFilter::TakeOmitted(const std::string& category) {
+  return std::exchange(seconds_[category].omitted, 0);
 }
 
 }  // namespace paceline

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -22,16 +21,13 @@ bool CostsWork(const Decision& decision);
 // many were left out. Thread-compatible.
 class DecisionFilter {
  public:
-  struct Kept {
-    const char* category;  // "worker-lost", ...: Decision.kind of jobs.proto.
-    int64_t omitted = 0;   // Of that category since the last one kept.
-  };
-
-  // Nothing if it is not to be told.
-  std::optional<Kept> Offer(DecisionKind kind, absl::Time now);
-  // So many of a category, be it none of the above, were not told although
-  // they were to be.
-  void LeaveOut(const std::string& category, int64_t count);
+  // Its category, "worker-lost" and so on: Decision.kind of jobs.proto. Null if
+  // it is not to be told.
+  const char* Offer(DecisionKind kind, absl::Time now);
+  // One of a category, be it none of those, was not told although it was to be.
+  void LeaveOut(const std::string& category);
+  // How many of a category have not been told since this was last asked.
+  int64_t TakeOmitted(const std::string& category);
 
  private:
   struct Second {

@@ -1,14 +1,11 @@
 #include "services/coordinator/run/job_run.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/plain_name.h"
 #include "common/status.h"
-#include "common/utf8.h"
 #include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/run/job_memory.h"
 #include "services/coordinator/run/journal/run_events.h"
@@ -458,8 +455,12 @@ std::string JobRun::Report() const {
 
 v1::JobSpec JobRun::Spec() const {
   absl::MutexLock lock(&mu_);
+  return PresentSpec();
+}
+
+v1::JobSpec JobRun::PresentSpec() const {
   v1::JobSpec spec = spec_;
-  // That of a planned switch, too.
+  // That of a planned switch, too, and of one that waits for a closing.
   spec.set_paradigm(course_.next_paradigm());
   return spec;
 }
@@ -511,7 +512,7 @@ bool JobRun::Advise(const BatchedParadigm& present, v1::Advice advice,
     TellDecision(Now(), "job", "advice",
                  named ? advice.reason()
                        : absl::StrCat(advice.paradigm(), ": ", advice.reason()),
-                 /*omitted=*/0, /*costs_work=*/false);
+                 /*costs_work=*/false);
   }
   advice_ = std::move(advice);
   advised_under_ = under;

@@ -3,12 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,7 +17,6 @@
 #include "common/checkpoint/folder_lanes.h"
 #include "common/clock.h"
 #include "common/job/batched_paradigm.h"
-#include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/rng.h"
 #include "protos/paceline/v1/fleet.pb.h"
@@ -227,10 +224,11 @@ class JobRun : private RunDriver {
   void SendToWorker(WorkerId worker, v1::WorkerCommand command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TellDecision(absl::Time at, std::string whom, std::string kind,
-                    std::string text, int64_t omitted, bool costs_work)
+                    std::string text, bool costs_work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JobProgress ProgressAt(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  v1::JobSpec PresentSpec() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // The paradigm of now, or the one that takes over with the next closing.
   BatchedParadigm Present() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   const v1::Advice* PresentAdvice() const ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -94,14 +94,14 @@ void JobRun::SendToWorker(WorkerId worker, v1::WorkerCommand command) {
 }
 
 void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
-                          std::string text, int64_t omitted, bool costs_work) {
-  if (backlogged()) return filter_.LeaveOut(kind, omitted + 1);
+                          std::string text, bool costs_work) {
+  if (backlogged()) return filter_.LeaveOut(kind);
   v1::Decision decision;
   decision.set_seconds(course_.SecondsAt(at));
   decision.set_worker(std::move(whom));
+  decision.set_omitted(filter_.TakeOmitted(kind));
   decision.set_kind(std::move(kind));
   decision.set_text(std::move(text));
-  decision.set_omitted(omitted);
   Tell([this, decision = std::move(decision), costs_work] {
     const nlohmann::json fields = {{"job", setup_.job_name},
                                    {"worker", decision.worker()},
@@ -172,7 +172,7 @@ void JobRun::On(const Switched& switched) {
       absl::StrCat("switched from ", switched.from, " to ", switched.to, " (",
                    switched.reason, ") at version ", switched.version, ", ",
                    switched.samples, " samples"),
-      /*omitted=*/0, /*costs_work=*/false);
+      /*costs_work=*/false);
 }
 
 template <>
@@ -189,16 +189,15 @@ void JobRun::On(const Recorded& recorded) {
                                  ? "job"
                                  : course_.members().NameOf(decision.worker);
   record_.Decided(worker, decision);
-  const auto kept = filter_.Offer(decision.kind, recorded.at);
-  if (!kept.has_value()) return;
-  TellDecision(recorded.at, worker, kept->category, Render(decision),
-               kept->omitted, CostsWork(decision));
+  const char* const category = filter_.Offer(decision.kind, recorded.at);
+  if (category == nullptr) return;
+  TellDecision(recorded.at, worker, category, Render(decision),
+               CostsWork(decision));
 }
 
 template <>
 void JobRun::On(const Notice& notice) {
-  TellDecision(now_, notice.whom, notice.kind, notice.text, /*omitted=*/0,
-               notice.costs_work);
+  TellDecision(now_, notice.whom, notice.kind, notice.text, notice.costs_work);
 }
 
 template <>
@@ -404,10 +403,7 @@ void JobRun::On(const AskForEvaluator&) {
 
 template <>
 void JobRun::On(const CompleteCheckpoint& write) {
-  v1::JobSpec spec = spec_;
-  // That of a planned switch, too, and of one that waits for a closing.
-  spec.set_paradigm(course_.next_paradigm());
-  Tell([this, order = write.order, spec = std::move(spec),
+  Tell([this, order = write.order, spec = PresentSpec(),
         tensors = course_.model().tensors, blocks = course_.blocks(),
         newest = record_.newest_evaluation()] {
     disk_.Ask(order.directory,
