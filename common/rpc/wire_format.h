@@ -80,6 +80,15 @@ inline absl::StatusOr<TensorKind> FromWire(v1::TensorSpec::Kind kind) {
   return absl::InvalidArgumentError("the kind of a tensor is not known");
 }
 
+inline v1::SampleRange ToWire(const SampleRange& range) {
+  v1::SampleRange wire;
+  wire.set_epoch(range.epoch);
+  wire.set_begin(range.begin);
+  wire.set_end(range.end);
+  wire.set_parts(range.parts);
+  return wire;
+}
+
 inline SampleRange FromWire(const v1::SampleRange& range) {
   return {range.epoch(), range.begin(), range.end(), range.parts()};
 }

@@ -32,17 +32,15 @@ std::optional<v1::Grant> GrantForecast::Next() const {
 std::optional<v1::Grant> GrantForecast::Foretell() const {
   if (!last_.has_value() || reserved_.empty()) return std::nullopt;
   const uint32_t samples = FromWire(last_->range()).size();
-  const SampleRange& front = reserved_.front();
+  SampleRange front = reserved_.front();
   // What is left of an epoch may be dealt in another way.
   if (front.size() < samples) return std::nullopt;
+  front.end = front.begin + samples;
   v1::Grant next = *last_;
   next.set_iteration(last_->iteration() + 1);
   next.set_closing(last_->closing() + 1);
   next.set_base_version(last_->base_version() + 1);
-  next.mutable_range()->set_epoch(front.epoch);
-  next.mutable_range()->set_begin(front.begin);
-  next.mutable_range()->set_end(front.begin + samples);
-  next.mutable_range()->set_parts(front.parts);
+  *next.mutable_range() = ToWire(front);
   next.clear_reserved();
   return next;
 }

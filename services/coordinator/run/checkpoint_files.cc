@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/optimizer_spec.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "services/coordinator/run_document.h"
 
@@ -131,11 +132,7 @@ v1::SamplePosition ToWire(const SamplePosition& position) {
   wire.set_next_begin(position.next_begin);
   wire.set_discarded(position.discarded);
   for (const SampleRange& range : position.open) {
-    v1::SampleRange& open = *wire.add_open();
-    open.set_epoch(range.epoch);
-    open.set_begin(range.begin);
-    open.set_end(range.end);
-    open.set_parts(range.parts);
+    *wire.add_open() = ToWire(range);
   }
   return wire;
 }
@@ -144,8 +141,7 @@ SamplePosition FromWire(const v1::SamplePosition& wire) {
   SamplePosition position{
       wire.next_epoch(), wire.next_begin(), {}, wire.discarded()};
   for (const v1::SampleRange& open : wire.open()) {
-    position.open.push_back(
-        {open.epoch(), open.begin(), open.end(), open.parts()});
+    position.open.push_back(FromWire(open));
   }
   return position;
 }

@@ -51,7 +51,8 @@ struct RunSetup {
   std::string trace_file = {};   // Gets every iteration, for replay; or empty.
   // Gets every iteration, for as long as the job is remembered.
   std::shared_ptr<IterationLog> iterations = std::make_shared<IterationLog>();
-  // The run's journal, from which Resume() goes on; empty: there is none.
+  // The run's journal, which JobRun::FromJournal() goes on from; empty: there
+  // is none.
   std::string journal_file = {};
   std::string job_uid = {};
   // Gets what is written there; null: nobody stands by. It outlives the run.

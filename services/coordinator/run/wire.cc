@@ -90,13 +90,6 @@ CommandDone FromWire(int shard, const v1::CommandDone& done) {
   return in;
 }
 
-void ToWire(const SampleRange& range, v1::SampleRange& wire) {
-  wire.set_epoch(range.epoch);
-  wire.set_begin(range.begin);
-  wire.set_end(range.end);
-  wire.set_parts(range.parts);
-}
-
 absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
                                    const v1::WorkerReady& ready) {
   if (ready.lookahead() > kMostLookahead) {
@@ -230,12 +223,12 @@ v1::WorkerCommand ToWire(const Grant& grant) {
   v1::WorkerCommand command;
   v1::Grant& wire = *command.mutable_grant();
   wire.set_iteration(grant.iteration);
-  ToWire(grant.range, *wire.mutable_range());
+  *wire.mutable_range() = ToWire(grant.range);
   wire.set_closing(grant.closing);
   wire.set_base_version(grant.base_version);
   wire.set_micro_batch(grant.micro_batch);
   for (const SampleRange& range : grant.reserved) {
-    ToWire(range, *wire.add_reserved());
+    *wire.add_reserved() = ToWire(range);
   }
   *wire.mutable_plan() =
       ToWire(grant.plan, grant.rate, grant.rated_at, grant.momentum);
@@ -254,7 +247,7 @@ v1::WorkerCommand ToWire(const PlanCommand& plan) {
 v1::WorkerCommand ToWire(const ExtendCommand& extend) {
   v1::WorkerCommand command;
   command.mutable_extend()->set_iteration(extend.iteration);
-  ToWire(extend.range, *command.mutable_extend()->mutable_range());
+  *command.mutable_extend()->mutable_range() = ToWire(extend.range);
   return command;
 }
 

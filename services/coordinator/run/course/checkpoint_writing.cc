@@ -53,7 +53,6 @@ std::vector<int> CheckpointWriting::StillWriting() const {
 CheckpointWriting::Order CheckpointWriting::End(const absl::Status& status) {
   CHECK(!idle());
   if (status.ok()) last_written_ = order_;
-  last_status_ = status;
   Order order = *std::move(order_);
   order_.reset();
   return order;

@@ -71,9 +71,8 @@ class CheckpointWriting {
   // answers of those who still write will come to nothing.
   // REQUIRES: !idle().
   Order End(const absl::Status& status);
-  // The last one that was written, and what became of the last one.
+  // The last one that was written.
   const std::optional<Order>& last_written() const { return last_written_; }
-  const absl::Status& last_status() const { return last_status_; }
 
  private:
   std::optional<Order> order_;
@@ -82,7 +81,6 @@ class CheckpointWriting {
   bool manifest_ = false;
   absl::Status failure_;
   std::optional<Order> last_written_;
-  absl::Status last_status_;
 };
 
 }  // namespace paceline

@@ -1,7 +1,5 @@
 #include "services/coordinator/run/course/copy_book.h"
 
-#include <algorithm>
-
 namespace paceline {
 namespace {
 

@@ -469,7 +469,7 @@ void RunCourse::LookAround(const Turn& turn) {
   const bool commanded =
       stage_ == RunStage::kTraining || stage_ == RunStage::kSaving;
   if (commanded && stuck.has_value() &&
-      shards_.Replace(turn.now, *stuck, shard_actions_)) {
+      shards_.Replace(*stuck, shard_actions_)) {
     PerformShardActions(turn);
   } else if (commanded && stuck.has_value() && failure_.ok()) {
     outcome_.weights_lost = true;

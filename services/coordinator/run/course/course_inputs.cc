@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/overloaded.h"
 #include "common/status.h"
 #include "services/coordinator/run/course/course.h"
 #include "services/coordinator/run/course/time_limits.h"

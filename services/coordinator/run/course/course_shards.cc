@@ -1,6 +1,5 @@
 // What becomes of a run's shards when servers come and go.
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>

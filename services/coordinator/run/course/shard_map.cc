@@ -160,10 +160,10 @@ void ShardMap::Gone(absl::Time now, int server, Actions& actions) {
   Settle(now, actions);
 }
 
-bool ShardMap::Replace(absl::Time now, int shard, Actions& actions) {
+bool ShardMap::Replace(int shard, Actions& actions) {
   const Shard& of = shards_[shard];
   if (of.state != BackupState::kReady || !Usable(of.backup)) return false;
-  Promote(now, shard, "hangs", actions);
+  Promote(shard, "hangs", actions);
   return true;
 }
 
@@ -288,11 +288,10 @@ void ShardMap::SettleShard(absl::Time now, int shard, Actions& actions) {
   }
   const bool ready = of.state == BackupState::kReady && Usable(of.backup);
   if (ready && HasFailed(now, of.primary)) {
-    Promote(now, shard,
-            servers_[of.primary].gone ? "is gone" : "has lost its link",
+    Promote(shard, servers_[of.primary].gone ? "is gone" : "has lost its link",
             actions);
   } else if (ready && servers_[of.primary].leaving && !of.promoting) {
-    Promote(now, shard, "is leaving", actions);
+    Promote(shard, "is leaving", actions);
   } else if (servers_[of.primary].gone) {
     // A backup that has everything, and whose link is broken, may come back.
     if (of.state == BackupState::kReady) return;
@@ -306,8 +305,7 @@ void ShardMap::SettleShard(absl::Time now, int shard, Actions& actions) {
   }
 }
 
-void ShardMap::Promote(absl::Time /*now*/, int shard, const std::string& why,
-                       Actions& actions) {
+void ShardMap::Promote(int shard, const std::string& why, Actions& actions) {
   Shard& of = shards_[shard];
   const int before = of.primary;
   of.primary = of.backup;

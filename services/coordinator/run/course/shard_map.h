@@ -190,7 +190,7 @@ class ShardMap {
   void Gone(absl::Time now, int server, Actions& actions);
   // The shard's primary hangs. False if there is no backup that could replace
   // it.
-  bool Replace(absl::Time now, int shard, Actions& actions);
+  bool Replace(int shard, Actions& actions);
 
   // What is said under another epoch, or by a server that has no such part in
   // the shard (any more), counts for nothing.
@@ -237,8 +237,7 @@ class ShardMap {
   // Decides about everything anew.
   void Settle(absl::Time now, Actions& actions);
   void SettleShard(absl::Time now, int shard, Actions& actions);
-  void Promote(absl::Time now, int shard, const std::string& why,
-               Actions& actions);
+  void Promote(int shard, const std::string& why, Actions& actions);
   bool HasItsShards(int server, const std::vector<HeldShard>& held) const;
   // Tells the server again what it may not have heard of the shard.
   void TellPrimary(int shard, const HeldShard* held, Actions& actions);
