@@ -203,12 +203,14 @@ bool MessageSocket::Next(int16_t& events) {
     ended = ended_;
     nudged = std::exchange(nudged_, false) && !ended;
     if (ended) unsent = !std::exchange(unsent_, {}).empty();
-    events = 0;
-    if (reading_ && open_) events |= POLLIN;
-    if (!unsent_.empty()) events |= POLLOUT;
   }
   if (unsent) handlers_.on_sent();
   if (nudged) handlers_.on_nudged();
+  // After these: they may send, and begin to read.
+  absl::MutexLock lock(&mu_);
+  events = 0;
+  if (reading_ && open_) events |= POLLIN;
+  if (!unsent_.empty()) events |= POLLOUT;
   return !ended;
 }
 

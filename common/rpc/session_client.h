@@ -302,7 +302,9 @@ class SessionClient {
       const absl::Time now = clock_.Now();
       if (absent_since_ == absl::InfiniteFuture()) {
         absent_since_ = now;
-        told = why;
+        // Unless it broke again before anybody was told that it was whole.
+        if (!resumed_after_.has_value()) told = why;
+        resumed_after_.reset();
       } else if (now - absent_since_ > options_.orphan) {
         return Annotate(why, absl::StrCat("no coordinator was reached for ",
                                           absl::FormatDuration(options_.orphan),

@@ -144,6 +144,7 @@ absl::Status Worker::RunSession() {
     SendGivingUp(control, ended);
   }
   control.Finish();
+  TellRegistration(ended);  // A link may have come back meanwhile.
   return ended;
 }
 
