@@ -205,8 +205,11 @@ bool MessageSocket::Next(int16_t& events) {
     if (ended) unsent = !std::exchange(unsent_, {}).empty();
   }
   if (unsent) handlers_.on_sent();
-  if (nudged) handlers_.on_nudged();
-  // After these: they may send, and begin to read.
+  if (nudged) {
+    handlers_.on_nudged();
+    HandOut();  // It may have begun to read.
+  }
+  // After these: they may send.
   absl::MutexLock lock(&mu_);
   events = 0;
   if (reading_ && open_) events |= POLLIN;

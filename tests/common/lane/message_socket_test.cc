@@ -34,7 +34,11 @@ class End {
                        if (pauses_) socket_.Pause();
                      },
                  .on_sent = [this] { sent_.Put(true); },
-                 .on_nudged = [this] { nudged_.Put(true); },
+                 .on_nudged =
+                     [this] {
+                       if (reads_when_nudged_) socket_.ReadOn();
+                       nudged_.Put(true);
+                     },
                  .on_end =
                      [this](const absl::Status& why) { ended_.Put({why}); }}) {}
 
@@ -50,6 +54,7 @@ class End {
     absl::Status status;
   };
   bool pauses_ = false;
+  bool reads_when_nudged_ = false;
   Mailbox<std::string> received_;
   Mailbox<bool> sent_;
   Mailbox<bool> nudged_;
@@ -119,6 +124,18 @@ TEST_F(MessageSocketTest, NothingIsReadBeforeItMayBe) {
   EXPECT_EQ(Theirs().Next(), "first");
   EXPECT_TRUE(Theirs().NothingComes());
   Theirs().socket_.ReadOn();
+  EXPECT_EQ(Theirs().Next(), "second");
+}
+
+// Both have come at once, so nothing more comes that would wake the thread.
+TEST_F(MessageSocketTest, WhoIsNudgedMayReadOn) {
+  mine_->Send("first");
+  mine_->Send("second");
+  Theirs().pauses_ = true;
+  Theirs().reads_when_nudged_ = true;
+  Theirs().socket_.ReadOn();
+  EXPECT_EQ(Theirs().Next(), "first");
+  Theirs().socket_.Nudge();
   EXPECT_EQ(Theirs().Next(), "second");
 }
 
