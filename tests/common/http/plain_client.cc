@@ -39,6 +39,7 @@ bool PlainClient::Send(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent =
         send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
@@ -54,6 +55,7 @@ std::string PlainClient::ReadToEnd() {
       all.append(part, static_cast<size_t>(got));
       continue;
     }
+    if (got < 0 && errno == EINTR) continue;
     // The other side has closed it, perhaps without reading all.
     const bool closed = got == 0 || errno == ECONNRESET;
     EXPECT_TRUE(closed) << strerror(errno) << " after: " << all.substr(0, 200);
