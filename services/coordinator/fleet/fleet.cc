@@ -31,6 +31,26 @@ constexpr int kLeavingLeases = 30;
 // long as workers wait for it.
 constexpr int kStalledLeases = 3;
 
+// The answer to a worker's hello.
+v1::WorkerCommand Registered(const FleetOptions& options) {
+  v1::WorkerCommand command;
+  v1::WorkerRegistered& registered = *command.mutable_registered();
+  registered.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options.lease)));
+  if (options.term > 0) {
+    registered.mutable_session()->set_term(options.term);
+  }
+  return command;
+}
+
+// So long a worker may take to leave.
+absl::Duration LeavingLimit(const WorkerEntry& entry, absl::Duration lease) {
+  const absl::Duration limit = kLeavingLeases * lease;
+  // It finishes an evaluation first, which may take so long.
+  const bool evaluates = entry.run != nullptr && entry.hello.evaluator();
+  return evaluates ? std::max(limit, kEvaluationTimeout) : limit;
+}
+
 // Nothing happens to a stream that is gone.
 template <class Command>
 void SendTo(const std::weak_ptr<OutgoingStream<Command>>& stream,
@@ -90,17 +110,6 @@ absl::Status Fleet::CheckTerm(const v1::SessionHello& hello) const {
                    "; this one did in ", options_.term));
 }
 
-v1::WorkerCommand Fleet::Registered() const {
-  v1::WorkerCommand command;
-  v1::WorkerRegistered& registered = *command.mutable_registered();
-  registered.set_lease_ms(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.lease)));
-  if (options_.term > 0) {
-    registered.mutable_session()->set_term(options_.term);
-  }
-  return command;
-}
-
 absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
   PACELINE_RETURN_IF_ERROR(CheckHello(hello));
@@ -124,7 +133,7 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
                      "another member has registered as ", hello.name(),
                      ": give every worker a name of its own")));
   }
-  SendTo(stream, Registered());
+  SendTo(stream, Registered(options_));
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
   TellLeftOut("worker", hello);
   options_.changed();
@@ -132,7 +141,18 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
 }
 
 absl::Status Fleet::OnWorkerMessage(uint64_t member,
-                                    const v1::WorkerMessage& message) {
+                                    const v1::WorkerMessage& message,
+                                    std::shared_ptr<const RunSession>* part) {
+  if (message.has_push_done() || message.has_gradient_ready() ||
+      message.has_abandoned()) {
+    std::shared_ptr<const RunSession> found;
+    std::shared_ptr<const RunSession>& in = part == nullptr ? found : *part;
+    if (in == nullptr || in->over) in = SessionOf(member);
+    if (const auto its = in == nullptr ? nullptr : in->run.lock()) {
+      return Answered(member, *its, message,
+                      its->OnWorkerMessage(in->worker, message));
+    }
+  }
   std::shared_ptr<JobRun> run;
   std::shared_ptr<const RunSession> session;
   bool leaving = false;
@@ -156,23 +176,13 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
   }
   absl::Status status;
   if (run != nullptr) {
-    status = run->OnWorkerMessage(session->worker, message);
+    status = Answered(member, *run, message,
+                      run->OnWorkerMessage(session->worker, message));
+    if (message.has_failed()) NoteFailure(member, *run, message.failed());
   } else if (!leaving && !message.has_heartbeat() && !message.has_leaving() &&
              !message.has_giving_up()) {
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
-  }
-  const bool does_not_fit =
-      message.has_ready() && absl::IsFailedPrecondition(status);
-  const bool not_finite = message.has_push_done() && absl::IsOutOfRange(status);
-  if (run != nullptr && (does_not_fit || not_finite)) {
-    // It may fit another job.
-    MarkUnfit(member, run->job_name(), status.message());
-    Release(member, status.message(), status.code());
-    return absl::OkStatus();
-  }
-  if (run != nullptr && message.has_failed()) {
-    NoteFailure(member, *run, message.failed());
   }
   // Either is the worker's last word in its run.
   if (message.has_leaving() || message.has_failed()) Detach(member);
@@ -185,15 +195,26 @@ std::shared_ptr<const RunSession> Fleet::SessionOf(uint64_t member) const {
   return it == workers_.end() ? nullptr : it->second.session;
 }
 
-void Fleet::MarkUnfit(uint64_t member, const std::string& job,
-                      absl::string_view why) {
-  absl::MutexLock lock(&mu_);
-  const auto it = workers_.find(member);
-  if (it != workers_.end()) it->second.troubles[job].MakeUnfit(why);
+absl::Status Fleet::Answered(uint64_t member, const JobRun& run,
+                             const v1::WorkerMessage& message,
+                             const absl::Status& status) {
+  const bool does_not_fit =
+      message.has_ready() && absl::IsFailedPrecondition(status);
+  const bool not_finite = message.has_push_done() && absl::IsOutOfRange(status);
+  if (!does_not_fit && !not_finite) return status;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it != workers_.end()) {
+      it->second.troubles[run.job_name()].MakeUnfit(status.message());
+    }
+  }
+  Release(member, status.message(), status.code());
+  return absl::OkStatus();
 }
 
 void Fleet::NoteFailure(uint64_t member, const JobRun& run,
-                        const v1::Failed& failed) {
+                        const v1::Failed& why) {
   std::string name;
   bool evaluator = false;
   {
@@ -210,10 +231,9 @@ void Fleet::NoteFailure(uint64_t member, const JobRun& run,
   JobTrouble& trouble = it->second.troubles[run.job_name()];
   const bool program = !it->second.hello.programs().empty();
   if (program) {
-    trouble.ProgramFailed(run.run(), done,
-                          FromCode(failed.code(), failed.message()));
+    trouble.ProgramFailed(run.run(), done, FromCode(why.code(), why.message()));
   } else {
-    trouble.MakeUnfit(failed.message());
+    trouble.MakeUnfit(why.message());
   }
 }
 
@@ -252,7 +272,7 @@ std::shared_ptr<const RunSession> Fleet::RestoreWorker(
   const std::string& name = session.hello().name();
   auto restored = std::make_shared<WorkerSession>(
       session.id(), name, session.sent(), session.received());
-  restored->Send(Registered());
+  restored->Send(Registered(options_));
   const auto part = std::make_shared<RunSession>(run, worker, restored);
   absl::MutexLock lock(&mu_);
   const auto has_name = [&name](const auto& of) {
@@ -687,13 +707,6 @@ std::vector<v1::Server> Fleet::Servers() const {
   return servers;
 }
 
-absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
-  const absl::Duration limit = kLeavingLeases * options_.lease;
-  // It finishes an evaluation first, which may take so long.
-  const bool evaluates = entry.run != nullptr && entry.hello.evaluator();
-  return evaluates ? std::max(limit, kEvaluationTimeout) : limit;
-}
-
 void Fleet::Forgive(absl::Duration time) {
   absl::MutexLock lock(&mu_);
   for (auto& [id, entry] : workers_) {
@@ -716,7 +729,8 @@ void Fleet::EndSilent() {
     const absl::Time now = clock_->Now();
     for (const auto& [id, entry] : workers_) {
       const bool stuck =
-          entry.leaving && now - entry.leaving_since > LeavingLimit(entry);
+          entry.leaving &&
+          now - entry.leaving_since > LeavingLimit(entry, options_.lease);
       // In a run the run sees to it.
       const bool gone =
           entry.run == nullptr && now - entry.last_heard > options_.lease;

@@ -67,10 +67,11 @@ class Fleet {
   // The streams of Fleet (fleet.proto); the codes are those.
   absl::StatusOr<uint64_t> OnWorkerConnected(const v1::WorkerHello& hello,
                                              std::weak_ptr<WorkerPeer> stream);
-  absl::Status OnWorkerMessage(uint64_t member,
-                               const v1::WorkerMessage& message);
-  // The worker's part in its run, if it is in one. What it says of its
-  // iterations may go there at once as long as that is not over.
+  // `part`: its part in its run, as this left it the last time, so that what
+  // comes with every iteration needs no lock of the fleet's.
+  absl::Status OnWorkerMessage(
+      uint64_t member, const v1::WorkerMessage& message,
+      std::shared_ptr<const RunSession>* part = nullptr);
   std::shared_ptr<const RunSession> SessionOf(uint64_t member) const;
   void OnWorkerDisconnected(uint64_t member);
   // The worker's part in a run that goes on from its journal: it is absent, and
@@ -141,17 +142,16 @@ class Fleet {
   void EndSilent();
 
  private:
-  v1::WorkerCommand Registered() const;  // The answer to a worker's hello.
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   absl::Status ServerLeaves(uint64_t member);  // It is about to.
   void Detach(uint64_t member);                // It is free.
-  void MarkUnfit(uint64_t member, const std::string& job,
-                 absl::string_view why);
+  // Its run has no use for it, by that status: it leaves, and may fit another.
+  absl::Status Answered(uint64_t member, const JobRun& run,
+                        const v1::WorkerMessage& message,
+                        const absl::Status& status);
   // It has failed in the run: it is unfit for the job, or may try again.
-  void NoteFailure(uint64_t member, const JobRun& run,
-                   const v1::Failed& failed);
+  void NoteFailure(uint64_t member, const JobRun& run, const v1::Failed& why);
   bool Draining(const WorkerEntry& entry) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  absl::Duration LeavingLimit(const WorkerEntry& entry) const;  // To leave.
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Whether it may get something of a run.
   bool TakesJobs(uint64_t id, const ServerEntry& entry) const

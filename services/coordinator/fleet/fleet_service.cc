@@ -48,21 +48,13 @@ struct Workers {
   }
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
-    // `part`: the last one that was asked for.
     return [fleet, member, part = std::shared_ptr<const RunSession>()](
                v1::WorkerMessage& message) mutable {
-      // What comes with every iteration is between the worker and its run.
-      if (message.has_push_done() || message.has_gradient_ready() ||
-          message.has_abandoned()) {
-        if (part == nullptr || part->over) part = fleet->SessionOf(member);
-        const auto run = part == nullptr ? nullptr : part->run.lock();
-        if (run != nullptr) return run->OnWorkerMessage(part->worker, message);
-      }
       if (message.has_log_told()) {
         fleet->logs().Told(member, std::move(*message.mutable_log_told()));
         return absl::OkStatus();
       }
-      return fleet->OnWorkerMessage(member, message);
+      return fleet->OnWorkerMessage(member, message, &part);
     };
   }
 };
