@@ -31,6 +31,9 @@ constexpr uint32_t kFailedKept = 10;
 // Of a file, in one answer.
 constexpr uint64_t kPartBytes = 1 << 20;
 
+// Each has one of the four threads that answer calls.
+constexpr size_t kReadingMost = 3;
+
 std::pair<int64_t, int32_t> CreatedAt(const v1::Checkpoint& checkpoint) {
   return {checkpoint.create_time().seconds(), checkpoint.create_time().nanos()};
 }
@@ -195,11 +198,6 @@ absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
 v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {
   checkpoint.set_name(
       absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name()));
-  // It had failed, and is tried again in another folder. The files that are
-  // being removed are not these.
-  if (checkpoint.state() != v1::Checkpoint::FAILED) {
-    removing_.erase(checkpoint.name());
-  }
   // Its time is that of its first appearance.
   *checkpoint.mutable_create_time() = NextTime(entry);
   const auto known = List(entry);
@@ -214,6 +212,25 @@ v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {
   return checkpoint;
 }
 
+absl::Status Checkpoints::CheckRemovable(const JobEntry& entry,
+                                         const v1::Checkpoint& checkpoint) {
+  if (checkpoint.state() == v1::Checkpoint::WRITING) {
+    return WrongState(checkpoint.name(),
+                      "is being written: wait until it is READY");
+  }
+  if (checkpoint.state() == v1::Checkpoint::FAILED && entry.IsBeingSaved()) {
+    return WrongState(checkpoint.name(),
+                      "the job is being saved, and may be so under this name: "
+                      "wait until it is, or cancel the job");
+  }
+  if (entry.Needs(checkpoint.name()) && !HasEnded(entry.job.state())) {
+    return WrongState(checkpoint.name(),
+                      "the job would go on from it: restore the job from "
+                      "another one first");
+  }
+  return absl::OkStatus();
+}
+
 void Checkpoints::Prune(JobEntry& entry) {
   // While the store fails nothing is deleted: the next one that is ready does.
   if (!entry.unsaved.empty()) return;
@@ -226,6 +243,7 @@ void Checkpoints::Prune(JobEntry& entry) {
   for (const v1::Checkpoint& checkpoint : *checkpoints) {
     if (entry.Needs(checkpoint.name())) continue;
     if (removing_.contains(checkpoint.name())) continue;
+    if (!CheckRemovable(entry, checkpoint).ok()) continue;
     const bool old =
         (checkpoint.state() == v1::Checkpoint::READY && ++ready > keep) ||
         (checkpoint.state() == v1::Checkpoint::FAILED &&
@@ -301,6 +319,17 @@ absl::StatusOr<Checkpoints::Reading> Checkpoints::BeginReading(
   if (checkpoint.state() != v1::Checkpoint::READY) {
     return WrongState(checkpoint.name(), "can be read once it is READY");
   }
+  std::erase_if(reading_, [](const std::weak_ptr<FolderTask>& it) {
+    const auto task = it.lock();
+    return task == nullptr || task->outcome().has_value();
+  });
+  if (reading_.size() >= kReadingMost) {
+    return RetryLater(
+        absl::UnavailableError(absl::StrCat(
+            checkpoint.name(), ": ", reading_.size(),
+            " others wait for the disk of a checkpoint: try again")),
+        absl::Seconds(1));
+  }
   const std::string& directory = checkpoint.directory();
   Reading reading;
   reading.part = std::make_shared<v1::ReadCheckpointResponse>();
@@ -308,6 +337,7 @@ absl::StatusOr<Checkpoints::Reading> Checkpoints::BeginReading(
                                    [directory, wanted, part = reading.part] {
                                      return ReadPart(directory, wanted, *part);
                                    });
+  reading_.push_back(reading.task);
   return reading;
 }
 

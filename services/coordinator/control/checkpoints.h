@@ -74,6 +74,10 @@ class Checkpoints {
   // What the run has told of a checkpoint, whose `name` is the id alone: the
   // checkpoint as callers see it. It is unsaved.
   v1::Checkpoint Note(JobEntry& entry, v1::Checkpoint checkpoint);
+  // FAILED_PRECONDITION for one that is being written, or whose name and folder
+  // the next attempt to save the job may take, or that the job needs.
+  static absl::Status CheckRemovable(const JobEntry& entry,
+                                     const v1::Checkpoint& checkpoint);
   // Begins to remove those that are more than the job keeps.
   void Prune(JobEntry& entry);
   // Begins to remove files and then the record, in steps that can be taken
@@ -86,7 +90,8 @@ class Checkpoints {
       JobEntry& entry);
   // Begins to read the part of a file that is asked for, of one that is READY.
   // `part` has it once the task has ended well. FAILED_PRECONDITION: it is not
-  // READY, or was made elsewhere.
+  // READY, or was made elsewhere. UNAVAILABLE: others wait for a disk already,
+  // and all who wait would leave nobody to answer other calls.
   struct Reading {
     std::shared_ptr<FolderTask> task;
     std::shared_ptr<v1::ReadCheckpointResponse> part;
@@ -113,6 +118,8 @@ class Checkpoints {
   JobBook* const book_;
   // What is being removed, by the checkpoint's name.
   std::map<std::string, std::shared_ptr<FolderTask>> removing_;
+  // What is being read; some of it has been.
+  std::vector<std::weak_ptr<FolderTask>> reading_;
 };
 
 }  // namespace paceline

@@ -583,19 +583,12 @@ absl::Status Jobs::DeleteCheckpoint(
   {
     absl::MutexLock lock(&book_.mu());
     PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
-    PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
-                              FindCheckpoint(name));
     PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
                               book_.Find(name.job.Format()));
-    if (checkpoint.state() == v1::Checkpoint::WRITING) {
-      return WrongState(checkpoint.name(),
-                        "is being written: wait until it is READY");
-    }
-    if (entry->Needs(checkpoint.name()) && !HasEnded(entry->job.state())) {
-      return WrongState(checkpoint.name(),
-                        "the job would go on from it: restore the job from "
-                        "another one first");
-    }
+    runs_.TakeNews(*entry);
+    PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                              FindCheckpoint(name));
+    PACELINE_RETURN_IF_ERROR(Checkpoints::CheckRemovable(*entry, checkpoint));
     if (request.validate_only()) return absl::OkStatus();
     PACELINE_ASSIGN_OR_RETURN(removal,
                               checkpoints_.BeginRemoval(*entry, checkpoint));

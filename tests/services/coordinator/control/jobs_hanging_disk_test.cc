@@ -1,8 +1,11 @@
 // A disk of the checkpoints that hangs: who needs it is told so, and nobody
 // else notices.
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
@@ -21,12 +24,11 @@ class JobsHangingDiskTest : public JobsTest {
   }
 
   // From now on whatever is to be done on the coordinator's disk waits.
-  void Hang() { Hang(options_.checkpoint_root); }
-  void Hang(const std::string& folder) {
-    ASSERT_TRUE(
-        options_.lanes
-            ->Put(folder, [answer = answer_] { answer->WaitForNotification(); })
-            .ok());
+  void Hang() {
+    ASSERT_TRUE(options_.lanes
+                    ->Put(options_.checkpoint_root,
+                          [answer = answer_] { answer->WaitForNotification(); })
+                    .ok());
   }
   void Answer() { answer_->Notify(); }
 
@@ -66,43 +68,27 @@ TEST_F(JobsHangingDiskTest, ADeletionGoesOnByItself) {
       [&] { return absl::IsNotFound(jobs().GetCheckpoint(get).status()); }));
 }
 
-// Somebody deletes what has failed, and the next attempt succeeds elsewhere,
-// under the same name.
-TEST_F(JobsHangingDiskTest, ADeletionDoesNotTakeWhatWasSavedSince) {
-  options_.lease = absl::Hours(1);
-  const TestFolder other;
-  const std::string fallback = other.Path("fallback");
-  options_.checkpoint_fallbacks = {fallback};
+// Each has a thread that answers calls.
+TEST_F(JobsHangingDiskTest, NotAllWhoAnswerWaitForIt) {
   const std::string job = StartAndRun("a");
-  server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
-  const auto watcher = Watch(job);
-  ASSERT_TRUE(Pause(job).ok());
-  worker().PushOn();
-  watcher->AwaitReason("cannot be saved");
-  v1::ListCheckpointsRequest list;
-  list.set_parent(job);
-  const auto failed = jobs().ListCheckpoints(list);
-  ASSERT_TRUE(failed.ok()) << failed.status();
-  ASSERT_EQ(failed->checkpoints_size(), 1);
-  EXPECT_THAT(failed->checkpoints(0).directory(), HasSubstr(fallback));
-  Hang(fallback);
-  v1::DeleteCheckpointRequest request;
-  request.set_name(failed->checkpoints(0).name());
-  const absl::Status slow = jobs().DeleteCheckpoint(request);
-  EXPECT_TRUE(absl::IsFailedPrecondition(slow)) << slow;
-  server().FailCheckpoints(absl::OkStatus());
-  clock_.Advance(absl::Seconds(1));
-  watcher->AwaitState(v1::Job::PAUSED);
-  EXPECT_EQ(Get(job).restore_from(), request.name());
+  v1::ReadCheckpointRequest request;
+  request.set_name(SaveCheckpoint(job, "c"));
+  request.set_file("manifest.json");
+  Hang();
+  std::atomic<int> read = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      const absl::Status status = jobs().ReadCheckpoint(request).status();
+      ++(absl::IsUnavailable(status) ? refused : read);
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return refused == 1; }));
   Answer();
-  AwaitTurn();
-  AwaitTurn();
-  v1::GetCheckpointRequest get;
-  get.set_name(request.name());
-  const auto saved = jobs().GetCheckpoint(get);
-  ASSERT_TRUE(saved.ok()) << saved.status();
-  EXPECT_EQ(saved->state(), v1::Checkpoint::READY);
-  EXPECT_THAT(saved->directory(), HasSubstr(options_.checkpoint_root));
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(read, 3);
+  EXPECT_TRUE(jobs().ReadCheckpoint(request).ok());
 }
 
 TEST_F(JobsHangingDiskTest, AJobIsDeletedOnceItsFilesAre) {

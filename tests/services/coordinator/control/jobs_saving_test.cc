@@ -180,6 +180,26 @@ TEST_F(JobsSavingTest, AnotherFolderTakesWhatTheFirstCannot) {
               HasSubstr(options_.checkpoint_fallbacks[0]));
 }
 
+// The next attempt has its name, and its folder.
+TEST_F(JobsSavingTest, WhatHasFailedIsNotDeletedWhileItIsTriedAgain) {
+  const std::string job = PauseOnAFullDisk();
+  v1::ListCheckpointsRequest list;
+  list.set_parent(job);
+  const auto listed = jobs().ListCheckpoints(list);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->checkpoints(0).state(), v1::Checkpoint::FAILED);
+  v1::DeleteCheckpointRequest request;
+  request.set_name(listed->checkpoints(0).name());
+  const absl::Status refused = jobs().DeleteCheckpoint(request);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("is being saved"));
+  Free();
+  clock_.Advance(absl::Seconds(1));
+  watcher_->AwaitState(v1::Job::PAUSED);
+  EXPECT_EQ(Get(job).restore_from(), request.name());
+  EXPECT_TRUE(ReadManifest(listed->checkpoints(0).directory()).ok());
+}
+
 TEST_F(JobsSavingTest, OnlyAPersonGivesTheWeightsUp) {
   const std::string job = TrainOnAFullDisk();
   ASSERT_TRUE(Cancel(job).ok());
