@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -228,6 +229,20 @@ absl::Status WriteAudit(Database& database, const StoreBatch& batch,
       options.audit_records_max);
 }
 
+// Whether the store's volume has room for another one.
+absl::Status CheckRoomForCopy(const std::string& path) {
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  if (unknown) return absl::OkStatus();  // The copy itself will tell.
+  const auto free =
+      std::filesystem::space(std::filesystem::path(path).parent_path(), unknown)
+          .available;
+  if (unknown || free > size) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a standby needs a copy of ", path, ", which has ", size,
+                   " bytes, and its volume has ", free, " free"));
+}
+
 }  // namespace
 
 bool StoreBatch::empty() const {
@@ -295,13 +310,19 @@ absl::Status JobStore::AppendAll(uint64_t following) {
   const std::string copy = absl::StrCat(path_, ".copy");
   std::remove(copy.c_str());
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckRoomForCopy(path_));
+  // What is open stays. What is left of a copy that failed would take the room
+  // that the next writes need.
+  absl::Cleanup removed = [&copy] { std::remove(copy.c_str()); };
   PACELINE_RETURN_IF_ERROR(
       database_.Run("VACUUM INTO ?", absl::string_view(copy)));
   auto file = std::make_shared<const UniqueFd>(
       open(copy.c_str(), O_RDONLY | O_CLOEXEC));
-  const auto size = std::filesystem::file_size(copy);
-  std::remove(copy.c_str());  // What is open stays.
-  if (!file->valid()) return absl::InternalError("the copy cannot be read");
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(copy, unknown);
+  if (!file->valid() || unknown) {
+    return absl::InternalError("the copy cannot be read");
+  }
   options_.feed->AppendFile(following, "", std::move(file),
                             static_cast<int64_t>(size));
   following_ = following;

@@ -152,6 +152,7 @@ class JobStore : public FeedSource {
   // thread that has nothing to write just now.
   void Check() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // RESOURCE_EXHAUSTED if the volume has no room for a copy of the store.
   absl::Status AppendAll(uint64_t following) override;
 
   // OK if something new can be stored, by the last that was tried; else why

@@ -321,10 +321,11 @@ TEST_F(JobStoreFilesTest, ItsOwnCheckpointsAreNoDamage) {
 // A limit on this process's files stands for a full disk.
 class FullDisk {
  public:
-  FullDisk() : ignored_(std::signal(SIGXFSZ, SIG_IGN)) {
+  // `most`: bytes that a file may have.
+  explicit FullDisk(rlim_t most = 0) : ignored_(std::signal(SIGXFSZ, SIG_IGN)) {
     EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
-    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+    const rlimit limit = {.rlim_cur = most, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   }
   ~FullDisk() {
     EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0);
@@ -350,6 +351,20 @@ TEST_F(JobStoreFilesTest, UnhealthyUntilSomethingCanBeWrittenAgain) {
   store_->Check();
   EXPECT_TRUE(store_->health().ok()) << store_->health();
   EXPECT_TRUE(store_->Write({.jobs = {JobNamed("b")}}).ok());
+}
+
+// Or it would take the room that whatever is written next needs.
+TEST_F(JobStoreFilesTest, ACopyForAStandbyThatFindsNoRoomLeavesNothing) {
+  v1::Job job = JobNamed("b");
+  (*job.mutable_labels())["padding"] = std::string(1'000'000, 'a');
+  ASSERT_TRUE(store_->Write({.jobs = {job}}).ok());
+  {
+    const FullDisk full(500'000);
+    const absl::Status copied = store_->AppendAll(1);
+    EXPECT_FALSE(copied.ok());
+    EXPECT_FALSE(fs::exists(absl::StrCat(path_, ".copy"))) << copied;
+  }
+  EXPECT_TRUE(store_->Write({.jobs = {JobNamed("c")}}).ok());
 }
 
 TEST_F(JobStoreFilesTest, WhatACallerDoesWrongIsNoMatterOfHealth) {
