@@ -21,6 +21,8 @@ constexpr uint64_t kMostFileBytes = 1 << 20;
 constexpr absl::Duration kFileAge = absl::Minutes(1);
 // So long before a lent key ends another is asked for.
 constexpr absl::Duration kRenewBefore = absl::Minutes(5);
+// And so long after nobody could be asked.
+constexpr absl::Duration kRenewAgain = absl::Seconds(30);
 
 absl::Status NoKey(absl::string_view why) {
   return absl::PermissionDeniedError(absl::StrCat(
@@ -125,6 +127,8 @@ absl::StatusOr<AccessKey> KeySource::Get() {
   absl::StatusOr<LentKey> fetched = Fetch();
   // What was lent before may still do, if nobody can be asked just now.
   if (!fetched.ok() && now < lent_.until && !lent_.key.id.empty()) {
+    // Not with every call: to ask may take as long as its time limit.
+    renew_at_ = std::min(now + kRenewAgain, lent_.until);
     return lent_.key;
   }
   PACELINE_RETURN_IF_ERROR(fetched.status());
