@@ -363,10 +363,14 @@ absl::Status CommandRunner::Rebuild(const ShardId& id,
   hosting.last_sequence = command.sequence();
   hosting.rebuilt = true;
   job->BeginRebuilt(host.rebuild().closing(), host.rebuild().snapshot());
+  absl::Status begun;
   if (!host.restore_from().empty()) {
-    return BeginRestore(id, hosting, host.restore_from(), Saved::kEverything);
+    begun = BeginRestore(id, hosting, host.restore_from(), Saved::kEverything);
+    if (begun.ok()) return begun;
+    // Another server may have a disk that takes it: the run has not failed.
+    Unhost(id, "it could not be rebuilt");
   }
-  answers_.TellBackup(id, host.epoch(), absl::OkStatus());
+  answers_.TellBackup(id, host.epoch(), begun);
   return absl::OkStatus();
 }
 

@@ -137,6 +137,7 @@ absl::Status ReplicaStream::Feed(Stream& stream) {
     absl::MutexLock lock(&mu_);
     progress_ = Clock::Real().Now();
   }
+  bool asked = false;
   while (true) {
     Pump(stream);
     absl::MutexLock lock(&mu_);
@@ -146,8 +147,11 @@ absl::Status ReplicaStream::Feed(Stream& stream) {
     woken_ = false;
     if (over_) return ended_;
     if (ending_) return absl::CancelledError("another order came");
-    if (job_->log().awaits_acknowledgement() &&
-        Clock::Real().Now() - progress_ > silence) {
+    // It is silent while something is asked of it, and not before that.
+    const bool asked_before =
+        std::exchange(asked, job_->log().awaits_acknowledgement());
+    if (asked && !asked_before) progress_ = Clock::Real().Now();
+    if (asked && Clock::Real().Now() - progress_ > silence) {
       return absl::DeadlineExceededError(
           absl::StrCat("the backup ", options_.address, " was silent for ",
                        absl::FormatDuration(silence)));
