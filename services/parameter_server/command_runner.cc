@@ -436,6 +436,7 @@ void CommandRunner::Promote(const ShardId& id, const v1::Promote& order) {
   Hosting& hosting = shards_.at(id);
   const auto job = shard_->Job(id);
   if (!job.ok() || (*job)->serving()) return;
+  if (order.hold()) (*job)->log().End(/*hold=*/true);  // Before it serves.
   const absl::StatusOr<uint64_t> last = (*job)->BecomePrimary();
   if (!last.ok()) return Fail(id, last.status());
   (*job)->set_epoch(order.epoch());

@@ -330,6 +330,7 @@ template <>
 void JobRun::On(const PromoteBackup& promote) {
   v1::ServerCommand command;
   command.mutable_promote()->set_epoch(promote.epoch);
+  command.mutable_promote()->set_hold(promote.hold);
   SendToServer(promote.server, promote.shard, std::move(command));
   servers_.Move(promote.shard, promote.server, promote.epoch);
 }

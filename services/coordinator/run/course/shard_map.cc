@@ -123,15 +123,23 @@ void ShardMap::TellPrimary(int shard, const HeldShard* held, Actions& actions) {
       if (held != nullptr) actions.push_back(Stale(of.primary, shard));
       actions.push_back(RebuildShard{of.primary, shard, of.epoch});
     }
-  } else if (of.promoting) {
+    return;
+  }
+  if (of.promoting) {
     // One that has become the primary says so itself.
-    if (behind) actions.push_back(PromoteBackup{of.primary, shard, of.epoch});
-  } else if (behind && of.state != BackupState::kHosting) {
-    const bool backed = of.state != BackupState::kNone;
+    if (behind) actions.push_back(Promotion(shard));
+    return;
+  }
+  // Of a backup that is chosen and has not got room yet it hears later. That it
+  // has none since the one before may not have reached it.
+  const bool chosen = of.state == BackupState::kHosting;
+  const uint64_t epoch = chosen ? of.epoch - 1 : of.epoch;
+  if (held == nullptr || held->epoch < epoch) {
+    const bool backed = !chosen && of.state != BackupState::kNone;
     actions.push_back(
         SetBackup{.server = of.primary,
                   .shard = shard,
-                  .epoch = of.epoch,
+                  .epoch = epoch,
                   .backup = backed ? std::optional(of.backup) : std::nullopt,
                   .hold = options_.strict && WantsBackup(of)});
   }
@@ -305,6 +313,11 @@ void ShardMap::SettleShard(absl::Time now, int shard, Actions& actions) {
   }
 }
 
+PromoteBackup ShardMap::Promotion(int shard) const {
+  const Shard& of = shards_[shard];
+  return {of.primary, shard, of.epoch, options_.strict && WantsBackup(of)};
+}
+
 void ShardMap::Promote(int shard, const std::string& why, Actions& actions) {
   Shard& of = shards_[shard];
   const int before = of.primary;
@@ -316,7 +329,7 @@ void ShardMap::Promote(int shard, const std::string& why, Actions& actions) {
   actions.push_back(ShardNotice{
       "failover", absl::StrCat(ShardText(shard), ": ", NameOf(before), " ", why,
                                ", ", NameOf(of.primary), " takes over")});
-  actions.push_back(PromoteBackup{of.primary, shard, of.epoch});
+  actions.push_back(Promotion(shard));
   actions.push_back(DropShard{
       before, shard, absl::StrCat(NameOf(of.primary), " has taken it over")});
 }

@@ -50,6 +50,7 @@ struct PromoteBackup {
   int server = 0;
   int shard = 0;
   uint64_t epoch = 0;
+  bool hold = false;  // As SetBackup's, until it has a backup itself.
 };
 // The server has nothing to do with the shard any more.
 struct DropShard {
@@ -237,6 +238,7 @@ class ShardMap {
   // Decides about everything anew.
   void Settle(absl::Time now, Actions& actions);
   void SettleShard(absl::Time now, int shard, Actions& actions);
+  PromoteBackup Promotion(int shard) const;
   void Promote(int shard, const std::string& why, Actions& actions);
   bool HasItsShards(int server, const std::vector<HeldShard>& held) const;
   // Tells the server again what it may not have heard of the shard.

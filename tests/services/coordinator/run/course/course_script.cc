@@ -142,7 +142,7 @@ std::string TextOf(const SetBackup& o) {
 
 std::string TextOf(const PromoteBackup& o) {
   return absl::StrCat("s", o.server, " is promoted for shard ", o.shard,
-                      ", epoch ", o.epoch);
+                      ", epoch ", o.epoch, o.hold ? ", holds" : "");
 }
 
 std::string TextOf(const HostRebuilt& o) {

@@ -38,7 +38,8 @@ std::string Text(const ShardAction& action) {
                  },
                  [](const PromoteBackup& a) {
                    return absl::StrCat("promote s", a.server, " shard ",
-                                       a.shard, " e", a.epoch);
+                                       a.shard, " e", a.epoch,
+                                       a.hold ? " hold" : "");
                  },
                  [](const DropShard& a) {
                    return absl::StrCat("drop s", a.server, " shard ", a.shard);
@@ -342,7 +343,25 @@ TEST_F(ShardMapTest, StrictShardsWaitForTheirBackups) {
   Gone(1);
   EXPECT_THAT(Taken(),
               ElementsAre("drop s1 shard 0", "set s0 shard 0 e4 none hold",
-                          "promote s0 shard 1 e4", "drop s1 shard 1"));
+                          "promote s0 shard 1 e4 hold", "drop s1 shard 1"));
+}
+
+// Or it would wait for the one that is gone until another is chosen and filled.
+TEST_F(ShardMapTest, APrimaryHearsAfterARestartThatItsBackupIsGone) {
+  for (const uint64_t held : {2u, 3u}) {
+    Make(3);
+    Begin();
+    Fill();
+    Taken();
+    Gone(1);
+    EXPECT_THAT(Taken(),
+                IsSupersetOf({"set s0 shard 0 e3 none", "host s2 shard 0 e4"}));
+    map_->CoordinatorRestarted(now_, now_ + kPatience);
+    EXPECT_TRUE(
+        map_->Returned(now_, 0, {{.shard = 0, .epoch = held}}, actions_));
+    EXPECT_EQ(absl::c_count(Taken(), "set s0 shard 0 e3 none"),
+              held < 3 ? 1 : 0);
+  }
 }
 
 TEST_F(ShardMapTest, AServerThatComesIsUsed) {
