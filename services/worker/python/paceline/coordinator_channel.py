@@ -13,6 +13,7 @@ import itertools
 import threading
 import time
 import typing
+import weakref
 
 from paceline import api_messages
 from paceline.api_errors import (ApiError, DeadlineExceeded, InvalidArgument,
@@ -60,12 +61,15 @@ class CoordinatorChannel:
         self._lock = threading.Lock()
         self._closed = False
         self._dialled = self._dial_next()
+        # Streams may be open on them still.
+        self._former: "weakref.WeakSet[Dialled]" = weakref.WeakSet()
 
     def close(self) -> None:
-        """Calls that are open end with Cancelled."""
+        """Calls and streams that are open end with Cancelled."""
         with self._lock:
             self._closed = True
-            self._dialled.channel.close()
+            for dialled in (self._dialled, *self._former):
+                dialled.channel.close()
 
     def call(self, service: str, method: str,
              request: typing.Any) -> typing.Any:
@@ -144,6 +148,7 @@ class CoordinatorChannel:
         their connection."""
         with self._lock:
             if not self._closed and self._dialled is failed:
+                self._former.add(failed)
                 self._dialled = self._dial_next()
 
     def pause(self, seconds: float) -> None:

@@ -14,7 +14,9 @@ prepare_messages()
 
 import paceline  # noqa: E402
 from paceline import api_errors  # noqa: E402
-from paceline.coordinator_channel import retry_pause  # noqa: E402
+from paceline.cluster_settings import resolve_connection  # noqa: E402
+from paceline.coordinator_channel import (  # noqa: E402
+    CoordinatorChannel, retry_pause)
 
 pytestmark = needs_programs
 
@@ -376,6 +378,18 @@ def test_a_coordinator_that_comes_back_is_waited_for(tmp_path, spec):
             client.get_job("stays")
     finally:
         cluster.stop()
+
+
+def test_closing_closes_the_channels_of_before_too():
+    # A stream may be open on one of them still.
+    connection = resolve_connection({"address": "127.0.0.1:1"}, config_file="")
+    channel = CoordinatorChannel(connection)
+    first = channel.dialled()
+    channel.reconnect(first)
+    assert channel.dialled() is not first
+    channel.close()
+    with pytest.raises(ValueError, match="closed"):
+        first.channel.unary_unary("/x")(b"")
 
 
 def test_pauses_between_tries_grow():
