@@ -25,12 +25,6 @@ uint64_t Entropy() {
   return uint64_t{device()} << 32 | device();
 }
 
-std::string HexSha256(absl::string_view text) {
-  Sha256 sha256;
-  sha256.Update(text);
-  return sha256.HexDigest();
-}
-
 std::string HeaderOf(const WebAnswer& answer, const std::string& name) {
   const auto found = answer.headers.find(name);
   return found == answer.headers.end() ? "" : found->second;

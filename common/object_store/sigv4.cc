@@ -29,12 +29,6 @@ std::string Hmac(absl::string_view key, absl::string_view text) {
   return std::string(reinterpret_cast<const char*>(digest.data()), size);
 }
 
-std::string HexSha256(absl::string_view text) {
-  Sha256 sha256;
-  sha256.Update(text);
-  return sha256.HexDigest();
-}
-
 // Without blanks at the ends, and one where there are several.
 std::string Squeezed(absl::string_view value) {
   std::string text(value);

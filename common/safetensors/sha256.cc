@@ -40,6 +40,12 @@ std::string Sha256::HexDigest() {
       reinterpret_cast<const char*>(digest.data()), digest.size()));
 }
 
+std::string HexSha256(absl::string_view bytes) {
+  Sha256 sha256;
+  sha256.Update(bytes);
+  return sha256.HexDigest();
+}
+
 bool IsHexDigest(absl::string_view text) {
   return text.size() == 2 * kDigestBytes &&
          std::all_of(text.begin(), text.end(), [](char c) {

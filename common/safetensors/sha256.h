@@ -27,6 +27,9 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
+// Of these bytes alone.
+std::string HexSha256(absl::string_view bytes);
+
 // Whether `text` could come from HexDigest().
 bool IsHexDigest(absl::string_view text);
 

@@ -39,10 +39,8 @@ inline CheckpointManifest SeedManifest() {
 // The same, of the file that has these bytes.
 inline CheckpointManifest SeedManifestOf(absl::string_view file) {
   CheckpointManifest manifest = SeedManifest();
-  Sha256 digest;
-  digest.Update(file);
   manifest.files[0].bytes = file.size();
-  manifest.files[0].sha256 = digest.HexDigest();
+  manifest.files[0].sha256 = HexSha256(file);
   return manifest;
 }
 

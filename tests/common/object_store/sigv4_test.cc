@@ -21,19 +21,13 @@ const AccessKey kKey = {"AKIAIOSFODNN7EXAMPLE",
 const absl::Time kTime =
     absl::FromCivil(absl::CivilSecond(2013, 5, 24), absl::UTCTimeZone());
 
-std::string DigestOf(absl::string_view text) {
-  Sha256 sha256;
-  sha256.Update(text);
-  return sha256.HexDigest();
-}
-
 SignedCall Example(const std::string& method, const std::string& path,
                    absl::string_view body = "") {
   SignedCall call;
   call.method = method;
   call.path = path;
   call.headers["host"] = "examplebucket.s3.amazonaws.com";
-  call.payload_sha256 = DigestOf(body);
+  call.payload_sha256 = HexSha256(body);
   return call;
 }
 
@@ -94,7 +88,7 @@ TEST(SigV4Test, EachPartOfACallCounts) {
   other.method = "PUT";
   EXPECT_NE(SignatureOf(call), SignatureOf(other));
   other = call;
-  other.payload_sha256 = DigestOf("x");
+  other.payload_sha256 = HexSha256("x");
   EXPECT_NE(SignatureOf(call), SignatureOf(other));
   other = call;
   other.query["a"] = "";

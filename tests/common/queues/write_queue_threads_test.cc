@@ -17,11 +17,11 @@ namespace paceline {
 namespace {
 
 // Unique pointers, so that ThreadSanitizer sees who owns what.
-struct Message {
+struct OwnedMessage {
   int sender = 0;
   std::unique_ptr<int> number;
 };
-using Queue = WriteQueue<Message>;
+using OwnedQueue = WriteQueue<OwnedMessage>;
 
 // Performs steps as a stream does: at most one write at a time, whose end it
 // reports on its own thread.
@@ -31,10 +31,10 @@ class Transport {
       : queue_(max_messages), next_(senders), thread_([this] { Run(); }) {}
   ~Transport() { thread_.join(); }
 
-  Queue& queue() { return queue_; }
+  OwnedQueue& queue() { return queue_; }
 
-  void Perform(Queue::Step step) {
-    if (step.kind == Queue::Step::Kind::kNone) return;
+  void Perform(OwnedQueue::Step step) {
+    if (step.kind == OwnedQueue::Step::Kind::kNone) return;
     EXPECT_EQ(in_flight_.fetch_add(1), 0);
     writes_.Put(std::move(step));
   }
@@ -50,13 +50,13 @@ class Transport {
     while (true) {
       auto step = writes_.Take(absl::Minutes(1));
       ASSERT_TRUE(step.ok());
-      if (step->kind == Queue::Step::Kind::kFinish) {
+      if (step->kind == OwnedQueue::Step::Kind::kFinish) {
         status_ = step->status;
         finished_.Notify();
         return;
       }
       // In each sender's order, with gaps where the closing dropped some.
-      const Message& message = *step->message;
+      const OwnedMessage& message = *step->message;
       EXPECT_GE(*message.number, next_[message.sender]);
       next_[message.sender] = *message.number + 1;
       ++written_;
@@ -65,8 +65,8 @@ class Transport {
     }
   }
 
-  Queue queue_;
-  Mailbox<Queue::Step> writes_;
+  OwnedQueue queue_;
+  Mailbox<OwnedQueue::Step> writes_;
   std::atomic<int> in_flight_ = 0;
   std::vector<int> next_;
   int written_ = 0;

@@ -62,9 +62,7 @@ TEST(DurableFileTest, IsThereAfterCommitAndNotBefore) {
   EXPECT_THAT(Names(folder), ElementsAre("f"));
   EXPECT_EQ(*ReadWholeFile(path, 1 << 20), want);
   EXPECT_EQ(written->bytes, want.size());
-  Sha256 sha256;
-  sha256.Update(want);
-  EXPECT_EQ(written->sha256, sha256.HexDigest());
+  EXPECT_EQ(written->sha256, HexSha256(want));
 }
 
 TEST(DurableFileTest, OneThatIsNotCommittedLeavesNothing) {

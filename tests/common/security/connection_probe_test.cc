@@ -29,12 +29,6 @@ ServerSecurity ServerWith(const TlsFiles& tls,
   return *std::move(security);
 }
 
-ClientSecurity ClientWith(const TlsFiles& tls) {
-  auto security = MakeClientSecurity({.tls = tls});
-  EXPECT_TRUE(security.ok()) << security.status();
-  return *std::move(security);
-}
-
 class ConnectionProbeTest : public ::testing::Test {
  protected:
   const TestCertificates& files_ = Certificates();

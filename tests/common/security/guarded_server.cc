@@ -5,11 +5,12 @@
 
 #include "common/check.h"
 #include "common/rpc/grpc_status.h"
+#include "gtest/gtest.h"
 
 namespace paceline {
 namespace {
 
-constexpr std::chrono::seconds kLong(30);
+constexpr std::chrono::seconds kCallLimit(30);
 
 class GuardedStream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand> {
@@ -46,8 +47,14 @@ class GuardedStream
 
 }  // namespace
 
+ClientSecurity ClientWith(const TlsFiles& tls, const std::string& token) {
+  auto security = MakeClientSecurity({.tls = tls, .token_file = token});
+  EXPECT_TRUE(security.ok()) << security.status();
+  return *std::move(security);
+}
+
 void SetLongDeadline(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + kLong);
+  context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
 }
 
 grpc::ServerUnaryReactor* GuardedServer::Cluster::GetCluster(

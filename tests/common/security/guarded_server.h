@@ -8,10 +8,14 @@
 #include "common/connections/connection_accounts.h"
 #include "common/rpc/channel.h"
 #include "common/security/call_guard.h"
+#include "common/security/security.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
 
 namespace paceline {
+
+// What a client with that certificate, or that token, has.
+ClientSecurity ClientWith(const TlsFiles& tls, const std::string& token = "");
 
 // A real server on loopback that does nothing but ask its guard. GetCluster
 // answers with the caller's identity as the version.

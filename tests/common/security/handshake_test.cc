@@ -21,12 +21,6 @@ ServerSecurity ServerWith(const ServerSecurityOptions& options) {
   return *std::move(security);
 }
 
-ClientSecurity ClientWith(const TlsFiles& tls, const std::string& token = "") {
-  auto security = MakeClientSecurity({.tls = tls, .token_file = token});
-  EXPECT_TRUE(security.ok()) << security.status();
-  return *std::move(security);
-}
-
 // How it ends: an identity, a reason, or the name of a code.
 std::string Outcome(GuardedServer& server, const ClientSecurity& security) {
   const auto who = GuardedClient(server.address(), security).WhoAmI();

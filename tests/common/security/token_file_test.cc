@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kOften = absl::Milliseconds(2);
+constexpr absl::Duration kReadOften = absl::Milliseconds(2);
 
 std::string Line(const std::string& who, const std::string& token) {
   return absl::StrCat(who, " sha256:", Sha256Hex(token), "\n");
@@ -21,12 +21,12 @@ std::string Line(const std::string& who, const std::string& token) {
 
 TEST(TokenFileTest, AFileThatCannotBeUsedIsRefused) {
   const TestFolder folder;
-  EXPECT_TRUE(
-      absl::IsNotFound(OpenTokenFile(folder.Path("none"), kOften).status()));
+  EXPECT_TRUE(absl::IsNotFound(
+      OpenTokenFile(folder.Path("none"), kReadOften).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      OpenTokenFile(folder.Write("empty", ""), kOften).status()));
+      OpenTokenFile(folder.Write("empty", ""), kReadOften).status()));
   const std::string bad = folder.Write("bad", "\nalice admin t\n");
-  const auto file = OpenTokenFile(bad, kOften);
+  const auto file = OpenTokenFile(bad, kReadOften);
   EXPECT_TRUE(absl::IsInvalidArgument(file.status()));
   EXPECT_THAT(std::string(file.status().message()),
               HasSubstr(absl::StrCat(bad, ": line 2: ")));
@@ -35,7 +35,7 @@ TEST(TokenFileTest, AFileThatCannotBeUsedIsRefused) {
 TEST(TokenFileTest, TakesWhatIsNewAndForgetsWhatIsGone) {
   const TestFolder folder;
   const std::string path = folder.Write("tokens", Line("alice admin", "a"));
-  const auto file = OpenTokenFile(path, kOften);
+  const auto file = OpenTokenFile(path, kReadOften);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE((*file)->Get()->Match("a").has_value());
   folder.Write("tokens", Line("bob viewer", "b"));
@@ -54,7 +54,7 @@ TEST(TokenFileTest, TakesWhatIsNewAndForgetsWhatIsGone) {
 TEST(TokenFileTest, StaysAsItWasWhileTheFileCannotBeUsed) {
   const TestFolder folder;
   const std::string path = folder.Write("tokens", Line("alice admin", "a"));
-  const auto file = OpenTokenFile(path, kOften);
+  const auto file = OpenTokenFile(path, kReadOften);
   ASSERT_TRUE(file.ok()) << file.status();
   const LogCapture log;
   int warnings = 0;

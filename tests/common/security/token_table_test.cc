@@ -15,15 +15,16 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Line(const std::string& who, const std::string& token) {
+std::string TokenLine(const std::string& who, const std::string& token) {
   return absl::StrCat(who, " sha256:", Sha256Hex(token), "\n");
 }
 
 TEST(TokenTableTest, KnowsWhoseTokenItIs) {
-  const auto table = TokenTable::Parse(absl::StrCat(
-      "# people\n\n", Line("alice admin", "old"), Line("alice admin", "new"),
-      "  \t# workers\r\n", Line("pool-a\tworker ", "w"), "bob viewer sha256:",
-      absl::AsciiStrToUpper(Sha256Hex("b")), "  # until May"));
+  const auto table = TokenTable::Parse(
+      absl::StrCat("# people\n\n", TokenLine("alice admin", "old"),
+                   TokenLine("alice admin", "new"), "  \t# workers\r\n",
+                   TokenLine("pool-a\tworker ", "w"), "bob viewer sha256:",
+                   absl::AsciiStrToUpper(Sha256Hex("b")), "  # until May"));
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->size(), 4u);
   EXPECT_TRUE(table->Match("old")->namespaces.all());
@@ -41,9 +42,9 @@ TEST(TokenTableTest, KnowsWhoseTokenItIs) {
 }
 
 TEST(TokenTableTest, ARoleMayBeBoundToNamespaces) {
-  const auto table = TokenTable::Parse(
-      absl::StrCat(Line("alice admin@vision+speech", "a"),
-                   Line("bob viewer@vision", "b"), Line("bob viewer", "c")));
+  const auto table = TokenTable::Parse(absl::StrCat(
+      TokenLine("alice admin@vision+speech", "a"),
+      TokenLine("bob viewer@vision", "b"), TokenLine("bob viewer", "c")));
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(ToString(*table->Match("a")), "admin@speech+vision/alice");
   EXPECT_EQ(ToString(*table->Match("b")), "viewer@vision/bob");
@@ -52,7 +53,7 @@ TEST(TokenTableTest, ARoleMayBeBoundToNamespaces) {
 
 TEST(TokenTableTest, ATokenMayBeAsLongAsTheLimit) {
   const std::string token(kMaxTokenBytes, 'x');
-  const auto table = TokenTable::Parse(Line("a admin", token));
+  const auto table = TokenTable::Parse(TokenLine("a admin", token));
   ASSERT_TRUE(table.ok());
   EXPECT_TRUE(table->Match(token).has_value());
 }
@@ -86,11 +87,11 @@ TEST(TokenTableTest, AMalformedLineIsNamed) {
       {"alice admin sha256:" + hash + "0", "64 hexadecimal digits"},
       {"alice admin sha256:g" + hash.substr(1), "64 hexadecimal digits"},
       {"alice admin sha512:" + hash, "64 hexadecimal digits"},
-      {Line("bob viewer", "first"), "that of 'first' as well"},
+      {TokenLine("bob viewer", "first"), "that of 'first' as well"},
   };
   for (const auto& c : kCases) {
     const auto table = TokenTable::Parse(
-        absl::StrCat("# head\n", Line("first admin", "first"), c.line));
+        absl::StrCat("# head\n", TokenLine("first admin", "first"), c.line));
     EXPECT_TRUE(absl::IsInvalidArgument(table.status())) << c.line;
     EXPECT_THAT(std::string(table.status().message()), HasSubstr("line 3: "));
     EXPECT_THAT(std::string(table.status().message()), HasSubstr(c.says));
@@ -106,7 +107,7 @@ TEST(TokenTableTest, ATokenInsteadOfItsHashIsNotRepeated) {
 TEST(TokenTableTest, GarbageIsRefusedNotFatal) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     Rng rng(seed);
-    std::string text = Line("alice admin", "t");
+    std::string text = TokenLine("alice admin", "t");
     for (int i = 0; i < 8; ++i) {
       const size_t at = rng.Below(text.size());
       switch (rng.Below(3)) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kNoConnection[] = "no connection";
 
-bool Connects(const AccessPlace& place, const AccessCaller& caller) {
+bool ConnectsTo(const AccessPlace& place, const AccessCaller& caller) {
   switch (caller.connects) {
     case AccessCaller::Connects::kAlways:
       return true;
@@ -57,7 +57,7 @@ google::rpc::ErrorInfo InfoOf(const absl::Status& status) {
 
 std::string ExpectedAnswer(const AccessPlace& place, const AccessCaller& caller,
                            const AccessRow& row) {
-  if (!Connects(place, caller)) return kNoConnection;
+  if (!ConnectsTo(place, caller)) return kNoConnection;
   if (!Serves(place, row)) return "UNIMPLEMENTED";
   if (row.roles == absl::string_view(kEverybody)) return row.empty;
   if (caller.role == v1::ROLE_UNSPECIFIED) {

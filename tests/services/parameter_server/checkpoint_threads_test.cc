@@ -18,14 +18,14 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBlocks = 8;
-constexpr int kPushers = 4;
+constexpr uint32_t kSavedBlocks = 8;
+constexpr int kSavedPushers = 4;
 
 CheckpointManifest ManifestOf(const ShardConfig& config) {
   CheckpointManifest manifest;
   manifest.optimizer_slots = OptimizerSlotNames(config.optimizer);
   manifest.tensors = {{.name = "w",
-                       .shape = {int64_t{kBlocks} * kTestBlockSize},
+                       .shape = {int64_t{kSavedBlocks} * kTestBlockSize},
                        .kind = TensorKind::kTrained}};
   for (const BlockConfig& block : config.blocks) {
     manifest.blocks.push_back({block.id, 0, block.offset, block.size, 0});
@@ -52,14 +52,14 @@ void ExpectWhole(const SavedBlock& block, uint64_t least) {
 
 TEST(CheckpointThreadsTest, EachFileIsWholeWhilePushesGoOn) {
   const ScratchFolder scratch;
-  const auto shard = MakeShard(SmallConfig(kBlocks, "sgd:momentum=0.5"));
+  const auto shard = MakeShard(SmallConfig(kSavedBlocks, "sgd:momentum=0.5"));
   std::atomic<int64_t> pushed = 0;
   std::atomic<bool> done = false;
   std::vector<std::thread> pushers;
-  for (int p = 1; p <= kPushers; ++p) {
+  for (int p = 1; p <= kSavedPushers; ++p) {
     pushers.emplace_back([&, p] {
       for (int64_t i = 1; !done.load(); ++i) {
-        for (uint32_t b = 0; b < kBlocks; ++b) {
+        for (uint32_t b = 0; b < kSavedBlocks; ++b) {
           ASSERT_TRUE(Push(*shard, PlainPush(p, i, 10 + b), 1).ok());
         }
         pushed.fetch_add(1);
@@ -80,7 +80,7 @@ TEST(CheckpointThreadsTest, EachFileIsWholeWhilePushesGoOn) {
     ASSERT_TRUE(WriteManifest(scratch.path(), manifest).ok());
     const auto reader = CheckpointReader::Open(scratch.path());
     ASSERT_TRUE(reader.ok()) << reader.status();
-    for (uint32_t b = 0; b < kBlocks; ++b) {
+    for (uint32_t b = 0; b < kSavedBlocks; ++b) {
       const auto block = (*reader)->ReadBlock("w", uint64_t{b} * kTestBlockSize,
                                               kTestBlockSize);
       ASSERT_TRUE(block.ok()) << block.status();

@@ -13,7 +13,7 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBlocks = 6;
+constexpr uint32_t kFenceBlocks = 6;
 constexpr uint64_t kFenced = 1;
 constexpr uint64_t kOther = 2;
 
@@ -21,7 +21,7 @@ constexpr uint64_t kOther = 2;
 void PushUntilFenced(JobShard& shard, uint32_t first_block, uint32_t step,
                      std::atomic<int64_t>& iteration) {
   for (int64_t i = 1;; ++i) {
-    for (uint32_t b = first_block; b < kBlocks; b += step) {
+    for (uint32_t b = first_block; b < kFenceBlocks; b += step) {
       const auto pushed = Push(shard, PlainPush(kFenced, i, 10 + b), 1);
       if (absl::IsAborted(pushed.status())) return;
       ASSERT_TRUE(pushed.ok()) << pushed.status();
@@ -42,12 +42,12 @@ void ExpectAnswerIsTrue(const FencedPush& answer,
     if (seen == answer.iteration) ++taken;
   }
   EXPECT_EQ(answer.blocks_taken, answer.iteration == 0 ? 0 : taken);
-  EXPECT_EQ(answer.blocks, kBlocks);
+  EXPECT_EQ(answer.blocks, kFenceBlocks);
 }
 
 TEST(FenceThreadsTest, NothingIsAppliedAfterItAndItsAnswerIsExact) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    const auto shard = MakeShard(SmallConfig(kBlocks));
+    const auto shard = MakeShard(SmallConfig(kFenceBlocks));
     std::atomic<int64_t> iteration = 0;
     std::thread pusher([&] { PushUntilFenced(*shard, 0, 1, iteration); });
     while (iteration.load() < static_cast<int64_t>(seed)) {
@@ -67,10 +67,10 @@ TEST(FenceThreadsTest, NothingIsAppliedAfterItAndItsAnswerIsExact) {
 // another worker pushes to the same blocks and must not be disturbed.
 TEST(FenceThreadsTest, OtherWorkersGoOn) {
   constexpr int64_t kOtherIterations = 200;
-  const auto shard = MakeShard(SmallConfig(kBlocks));
+  const auto shard = MakeShard(SmallConfig(kFenceBlocks));
   std::thread other([&] {
     for (int64_t i = 1; i <= kOtherIterations; ++i) {
-      for (uint32_t b = 0; b < kBlocks; ++b) {
+      for (uint32_t b = 0; b < kFenceBlocks; ++b) {
         ASSERT_TRUE(Push(*shard, PlainPush(kOther, i, 10 + b), 1000).ok());
       }
     }
@@ -92,7 +92,7 @@ std::vector<std::thread> PushOnThreeStreams(JobShard& shard) {
   std::vector<std::thread> streams;
   for (uint32_t stream = 0; stream < 3; ++stream) {
     streams.emplace_back([&shard, stream] {
-      for (uint32_t b = stream; b < kBlocks; b += 3) {
+      for (uint32_t b = stream; b < kFenceBlocks; b += 3) {
         const auto pushed = Push(shard, PlainPush(kFenced, 1, 10 + b), 1);
         ASSERT_TRUE(pushed.ok() || absl::IsAborted(pushed.status()));
       }
@@ -105,7 +105,7 @@ std::vector<std::thread> PushOnThreeStreams(JobShard& shard) {
 // between any two of its blocks on either stream.
 TEST(FenceThreadsTest, SeveralStreamsOfOneWorker) {
   for (int round = 0; round < 20; ++round) {
-    const auto shard = MakeShard(SmallConfig(kBlocks));
+    const auto shard = MakeShard(SmallConfig(kFenceBlocks));
     std::vector<std::thread> streams = PushOnThreeStreams(*shard);
     const auto answer = shard->Fence(kFenced);
     const std::vector<float> at_fence = ValuesNow(*shard);
@@ -118,7 +118,7 @@ TEST(FenceThreadsTest, SeveralStreamsOfOneWorker) {
 // Should the primary die then, its backup must have what the answer counts.
 TEST(FenceThreadsTest, WhatItCountsIsInTheLogBeforeIt) {
   for (int round = 0; round < 200; ++round) {
-    const auto shard = MakeShard(SmallConfig(kBlocks));
+    const auto shard = MakeShard(SmallConfig(kFenceBlocks));
     const uint64_t following = *shard->Replicate(1, /*hold=*/false, [] {});
     for (uint32_t b = 0; shard->FillFurther(following, b); ++b) {
     }

@@ -13,7 +13,7 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBlocks = 3;
+constexpr uint32_t kPullBlocks = 3;
 constexpr int64_t kClosings = 200;
 
 absl::Time At(uint64_t seconds) {
@@ -60,7 +60,7 @@ void PullClosings(JobShard& shard, uint64_t puller, Tally& tally) {
 
 void CloseAll(JobShard& shard) {
   for (int64_t closing = 1; closing <= kClosings; ++closing) {
-    for (uint32_t b = 0; b < kBlocks; ++b) {
+    for (uint32_t b = 0; b < kPullBlocks; ++b) {
       ASSERT_TRUE(Push(shard, RoundPush(99, closing, 10 + b, 1), 1).ok());
     }
     ASSERT_TRUE(shard.Close(closing, {1}, 1).ok());
@@ -68,7 +68,7 @@ void CloseAll(JobShard& shard) {
 }
 
 TEST(PullThreadsTest, EveryPullIsAnsweredOnceWithWhatItWaitedFor) {
-  const auto shard = MakeShard(SmallConfig(kBlocks));
+  const auto shard = MakeShard(SmallConfig(kPullBlocks));
   Tally tally;
   std::vector<std::thread> threads;
   for (uint64_t puller = 1; puller <= 4; ++puller) {
@@ -104,7 +104,7 @@ void PullFifty(JobShard& shard, uint64_t puller, absl::Time deadline,
 // may go unanswered; none is answered twice, and a fenced one does not stay.
 TEST(PullThreadsTest, EndingsRaceServings) {
   for (int round = 0; round < 100; ++round) {
-    const auto shard = MakeShard(SmallConfig(kBlocks));
+    const auto shard = MakeShard(SmallConfig(kPullBlocks));
     Tally tally;
     std::vector<std::thread> threads;
     // Only the fenced one has a deadline, to tell its pulls from the others.
@@ -141,13 +141,13 @@ std::vector<float> BitsOf(const PulledBlocks& pulled) {
 }
 
 TEST(PullThreadsTest, SnapshotsStayBitIdenticalWhilePushesGoOn) {
-  const auto shard = MakeShard(SmallConfig(kBlocks, "sgd:momentum=0.9"));
+  const auto shard = MakeShard(SmallConfig(kPullBlocks, "sgd:momentum=0.9"));
   std::atomic<bool> done = false;
   std::vector<std::thread> pushers;
   for (uint64_t worker = 1; worker <= 3; ++worker) {
     pushers.emplace_back([&, worker] {
       for (int64_t i = 1; !done.load(); ++i) {
-        for (uint32_t b = 0; b < kBlocks; ++b) {
+        for (uint32_t b = 0; b < kPullBlocks; ++b) {
           ASSERT_TRUE(Push(*shard, PlainPush(worker, i, 10 + b), 0.1f).ok());
         }
       }

@@ -13,9 +13,9 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBlocks = 8;
-constexpr uint64_t kPushers = 4;
-constexpr int64_t kIterations = 60;
+constexpr uint32_t kReplicaBlocks = 8;
+constexpr uint64_t kReplicaPushers = 4;
+constexpr int64_t kReplicaIterations = 60;
 
 // As the sender does: takes, has it replayed, acknowledges.
 class Follower {
@@ -69,10 +69,10 @@ class Follower {
 void PushAll(JobShard& shard, uint64_t seed, uint64_t incarnation,
              const std::atomic<uint64_t>& round,
              std::atomic<int64_t>& acknowledged) {
-  Rng rng(seed * kPushers + incarnation);
-  for (int64_t i = 1; i <= kIterations; ++i) {
+  Rng rng(seed * kReplicaPushers + incarnation);
+  for (int64_t i = 1; i <= kReplicaIterations; ++i) {
     const bool immediate = rng.Chance(1, 2);
-    for (uint32_t b = 0; b < kBlocks; ++b) {
+    for (uint32_t b = 0; b < kReplicaBlocks; ++b) {
       PushBlock push = immediate
                            ? PlainPush(incarnation, i, 10 + b)
                            : RoundPush(incarnation, i, 10 + b, round.load());
@@ -86,7 +86,7 @@ void PushAll(JobShard& shard, uint64_t seed, uint64_t incarnation,
 void ExpectSameBits(JobShard& one, JobShard& other) {
   const PulledBlocks ours = PullNow(one);
   const PulledBlocks theirs = PullNow(other);
-  for (uint32_t b = 0; b < kBlocks; ++b) {
+  for (uint32_t b = 0; b < kReplicaBlocks; ++b) {
     EXPECT_EQ(ours.blocks[b].state->steps(), theirs.blocks[b].state->steps());
     for (size_t i = 0; i < kTestBlockSize; ++i) {
       EXPECT_EQ(ours.blocks[b].state->weights()[i],
@@ -99,7 +99,7 @@ void ExpectSameBits(JobShard& one, JobShard& other) {
 
 TEST(ReplicaThreadsTest, TheBackupHasTheBitsOfThePrimary) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    ShardConfig config = SmallConfig(kBlocks, "sgd:momentum=0.9");
+    ShardConfig config = SmallConfig(kReplicaBlocks, "sgd:momentum=0.9");
     const auto primary = MakeShard(config);
     config.backup = true;
     const auto backup = *JobShard::Create(config);
@@ -107,7 +107,8 @@ TEST(ReplicaThreadsTest, TheBackupHasTheBitsOfThePrimary) {
     std::atomic<int64_t> acknowledged = 0;
     std::atomic<uint64_t> round = 1;
     std::vector<std::thread> pushers;
-    for (uint64_t incarnation = 1; incarnation <= kPushers; ++incarnation) {
+    for (uint64_t incarnation = 1; incarnation <= kReplicaPushers;
+         ++incarnation) {
       pushers.emplace_back([&, incarnation] {
         PushAll(*primary, seed, incarnation, round, acknowledged);
       });
@@ -125,7 +126,8 @@ TEST(ReplicaThreadsTest, TheBackupHasTheBitsOfThePrimary) {
     });
     closer.join();
     for (std::thread& pusher : pushers) pusher.join();
-    while (acknowledged.load() < static_cast<int64_t>(kPushers) * kIterations) {
+    while (acknowledged.load() <
+           static_cast<int64_t>(kReplicaPushers) * kReplicaIterations) {
       std::this_thread::yield();
     }
     // What is in the log of those that nobody waits for.

@@ -13,8 +13,8 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBlocks = 4;
-constexpr int64_t kIterations = 60;
+constexpr uint32_t kRoundBlocks = 4;
+constexpr int64_t kRoundIterations = 60;
 
 float Gradient(uint64_t worker, int64_t iteration, uint32_t block) {
   return static_cast<float>((worker * 7 + iteration * 3 + block) % 8);
@@ -24,7 +24,7 @@ float Gradient(uint64_t worker, int64_t iteration, uint32_t block) {
 float Total(uint64_t workers, uint32_t block) {
   float total = 0;
   for (uint64_t worker = 1; worker <= workers; ++worker) {
-    for (int64_t iteration = 1; iteration <= kIterations; ++iteration) {
+    for (int64_t iteration = 1; iteration <= kRoundIterations; ++iteration) {
       total += Gradient(worker, iteration, block);
     }
   }
@@ -35,7 +35,7 @@ float Total(uint64_t workers, uint32_t block) {
 void PushIteration(JobShard& shard, Rng& rng, uint64_t worker,
                    int64_t iteration, bool round_plan) {
   std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < kBlocks; ++i) {
+  for (uint32_t i = 0; i < kRoundBlocks; ++i) {
     order.insert(order.end(), 1 + rng.Below(2), i);
   }
   for (size_t i = order.size(); i > 1; --i) {
@@ -64,14 +64,14 @@ void CloseUntil(JobShard& shard, const std::atomic<bool>& done) {
 }
 
 void Race(uint64_t workers, bool some_immediate) {
-  const auto shard = MakeShard(SmallConfig(kBlocks));
+  const auto shard = MakeShard(SmallConfig(kRoundBlocks));
   std::atomic<bool> done = false;
   std::thread closer([&] { CloseUntil(*shard, done); });
   std::vector<std::thread> pushers;
   for (uint64_t worker = 1; worker <= workers; ++worker) {
     pushers.emplace_back([&, worker] {
       Rng rng(worker);
-      for (int64_t iteration = 1; iteration <= kIterations; ++iteration) {
+      for (int64_t iteration = 1; iteration <= kRoundIterations; ++iteration) {
         const bool round_plan = !some_immediate || rng.Chance(1, 2);
         PushIteration(*shard, rng, worker, iteration, round_plan);
       }
@@ -81,7 +81,7 @@ void Race(uint64_t workers, bool some_immediate) {
   done.store(true);
   closer.join();
   const std::vector<float> values = ValuesNow(*shard);
-  for (uint32_t i = 0; i < kBlocks; ++i) {
+  for (uint32_t i = 0; i < kRoundBlocks; ++i) {
     EXPECT_EQ(values[i], -Total(workers, i)) << "block " << i;
   }
   EXPECT_EQ(shard->Counters().open_rounds, 0u);
@@ -99,13 +99,13 @@ TEST(RoundThreadsTest, ImmediateAndRoundPushesTogetherAddUpExactly) {
 // of them: each is taken from exactly one, and every stream learns the end.
 TEST(RoundThreadsTest, OneWorkerOnSeveralThreadsIsTakenOnce) {
   constexpr int kStreams = 3;
-  const auto shard = MakeShard(SmallConfig(kBlocks));
+  const auto shard = MakeShard(SmallConfig(kRoundBlocks));
   std::vector<std::thread> streams;
   std::atomic<int64_t> arrived = 0;
   for (int stream = 0; stream < kStreams; ++stream) {
     streams.emplace_back([&, stream] {
       Rng rng(stream);
-      for (int64_t iteration = 1; iteration <= kIterations; ++iteration) {
+      for (int64_t iteration = 1; iteration <= kRoundIterations; ++iteration) {
         PushIteration(*shard, rng, 1, iteration, /*round_plan=*/false);
         // The next iteration begins when all have their acknowledgement.
         arrived.fetch_add(1);
@@ -115,7 +115,8 @@ TEST(RoundThreadsTest, OneWorkerOnSeveralThreadsIsTakenOnce) {
   }
   for (std::thread& stream : streams) stream.join();
   const std::vector<float> values = ValuesNow(*shard);
-  for (uint32_t i = 0; i < kBlocks; ++i) EXPECT_EQ(values[i], -Total(1, i));
+  for (uint32_t i = 0; i < kRoundBlocks; ++i)
+    EXPECT_EQ(values[i], -Total(1, i));
 }
 
 }  // namespace

@@ -6,11 +6,6 @@
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
-namespace {
-
-constexpr uint32_t kBatch = 8;
-
-}  // namespace
 
 ClusterSpec SteadySpec(const std::vector<double>& seconds, int64_t iterations) {
   ClusterSpec spec;
@@ -20,15 +15,15 @@ ClusterSpec SteadySpec(const std::vector<double>& seconds, int64_t iterations) {
     worker.device.iteration = std::llround(seconds[i] * 1e9);
     spec.workers.push_back(worker);
   }
-  spec.run.batch_size = kBatch;
+  spec.run.batch_size = kSteadyBatch;
   spec.train_samples =
-      static_cast<uint32_t>(kBatch * seconds.size() * iterations);
+      static_cast<uint32_t>(kSteadyBatch * seconds.size() * iterations);
   return spec;
 }
 
 ClusterSpec TimedSpec(const std::vector<double>& seconds, double duration) {
   ClusterSpec spec = SteadySpec(seconds, 1);
-  spec.train_samples = kBatch << 20;
+  spec.train_samples = kSteadyBatch << 20;
   spec.settings.stop.epochs = 1 << 20;
   spec.samples_end = false;
   spec.end = std::llround(duration * 1e9);

@@ -12,9 +12,12 @@
 namespace paceline {
 
 inline constexpr Nanos kSecond = 1'000'000'000;
+inline constexpr Nanos kMillisecond = 1'000'000;
+// Of SteadySpec.
+inline constexpr uint32_t kSteadyBatch = 8;
 
 // Workers w0, w1, ... with these iteration times in seconds, links that cost
-// nothing, batches of 8, `iterations` per worker on average.
+// nothing, batches of kSteadyBatch, `iterations` per worker on average.
 ClusterSpec SteadySpec(const std::vector<double>& seconds, int64_t iterations);
 
 // The same for so many seconds; samples do not run out.

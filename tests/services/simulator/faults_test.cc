@@ -17,8 +17,6 @@ namespace {
 using testing::ElementsAre;
 using Kind = MembershipChange::Kind;
 
-constexpr Nanos kMillisecond = 1'000'000;
-
 TEST(FaultsTest, ACrashIsSeenWhenTheLeaseEnds) {
   // Worker 1 crashes in its second iteration; the round waits for the lease.
   ClusterSpec spec = SteadySpec({1, 1}, 4);

@@ -12,7 +12,6 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kBatch = 8;
 constexpr Nanos kSlowest = 4 * kSecond;
 
 void LoadAhead(ClusterSpec& spec, uint32_t samples) {
@@ -77,7 +76,7 @@ TEST_P(FewParadigmsTest, LotsAreWithdrawnAtTheEndAlone) {
   for (const int64_t iterations : {100, 1000}) {
     withdrawals_.count = 0;
     ClusterSpec spec = SteadySpec({1, 1, 1, 4}, iterations);
-    LoadAhead(spec, 4 * kBatch);
+    LoadAhead(spec, 4 * kSteadyBatch);
     Run(spec);
     EXPECT_LE(withdrawals_.count, 12) << iterations;
   }
@@ -90,12 +89,12 @@ TEST_P(FewParadigmsTest, BalancedBatchesStaySo) {
     // The same rate with the larger batch.
     worker.device.iteration *= 4;
   }
-  spec.run.batch_size = 4 * kBatch;
+  spec.run.batch_size = 4 * kSteadyBatch;
   spec.train_samples *= 4;
   spec.settings.batching = Batching::kBalanced;
-  spec.micro_batch = kBatch / 2;
+  spec.micro_batch = kSteadyBatch / 2;
   const Nanos without = Run(spec).duration;
-  LoadAhead(spec, 8 * kBatch);
+  LoadAhead(spec, 8 * kSteadyBatch);
   EXPECT_LE(Run(spec).duration, without + without / 8);
 }
 

@@ -9,8 +9,6 @@
 namespace paceline {
 namespace {
 
-constexpr Nanos kMillisecond = 1'000'000;
-
 TEST(NetworkTest, AnIterationPaysForSixMessagesAndTheModelTwice) {
   ClusterSpec spec = SteadySpec({1}, 3);
   spec.workers[0].link = {10 * kMillisecond, 1e6};

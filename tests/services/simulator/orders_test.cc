@@ -18,8 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Nanos kMillisecond = 1'000'000;
-
 SimulationResult Obey(const ClusterSpec& spec, const Orders& orders,
                       ClusterObserver* observer = nullptr) {
   ClusterSpec cluster = spec;

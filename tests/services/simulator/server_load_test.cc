@@ -16,8 +16,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr Nanos kMillisecond = 1'000'000;
-
 // When the servers had taken each push, when each pull was read, and when each
 // closing was applied.
 class Moments : public ClusterObserver {

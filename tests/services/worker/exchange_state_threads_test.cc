@@ -13,7 +13,6 @@
 namespace paceline {
 namespace {
 
-constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr size_t kServers = 3;
 constexpr size_t kBlocksEach = 4;
 constexpr size_t kBlockSize = 50;
@@ -44,7 +43,7 @@ class FakeServer {
     Rng rng(index_);
     uint64_t past = 0;
     while (true) {
-      const auto request = requests_.Take(kLong);
+      const auto request = requests_.Take(absl::Minutes(1));
       if (!request.ok()) return;
       if (request->pull != 0) {
         // Would show if they were not ignored.
@@ -108,7 +107,7 @@ class ExchangeStateThreadsTest : public ::testing::Test {
 
 TEST_F(ExchangeStateThreadsTest, PullsAheadAreWholeAndLeaveTheArraysAlone) {
   AskAll({.pull = state_.BeginPull()});
-  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_TRUE(state_.AwaitPull(absl::Minutes(1)).ok());
   for (int64_t iteration = 1; iteration <= 300; ++iteration) {
     const auto value = static_cast<float>(iteration);
     state_.BeginPush(iteration);
@@ -119,14 +118,15 @@ TEST_F(ExchangeStateThreadsTest, PullsAheadAreWholeAndLeaveTheArraysAlone) {
     uint32_t told = 0;
     const auto tell = [&](const TakenPush& push) { told = push.refused; };
     state_.WhenTaken(tell);
-    EXPECT_EQ(state_.AwaitPush(kLong)->refused, kServers);
+    EXPECT_EQ(state_.AwaitPush(absl::Minutes(1))->refused, kServers);
     EXPECT_EQ(told, kServers);
     // Every third one is not wanted after all.
     for (const float got : values_) ASSERT_LT(got, value);
     if (iteration % 3 == 0) continue;
     size_t tensors = 0;
-    EXPECT_EQ(state_.AwaitPull(kLong, [&](size_t) { ++tensors; })->bytes,
-              values_.size() * sizeof(float));
+    EXPECT_EQ(
+        state_.AwaitPull(absl::Minutes(1), [&](size_t) { ++tensors; })->bytes,
+        values_.size() * sizeof(float));
     EXPECT_EQ(tensors, 1u);  // The places name none.
     for (const float got : values_) ASSERT_EQ(got, value);
   }
@@ -136,11 +136,12 @@ TEST_F(ExchangeStateThreadsTest, EveryPullIsWholeAndEveryPushCounted) {
   for (int64_t iteration = 1; iteration <= 300; ++iteration) {
     const auto value = static_cast<float>(iteration);
     AskAll({.pull = state_.BeginPull(), .value = value});
-    EXPECT_EQ(state_.AwaitPull(kLong)->bytes, values_.size() * sizeof(float));
+    EXPECT_EQ(state_.AwaitPull(absl::Minutes(1))->bytes,
+              values_.size() * sizeof(float));
     for (const float got : values_) ASSERT_EQ(got, value);
     state_.BeginPush(iteration);
     AskAll({.push = iteration});
-    EXPECT_EQ(state_.AwaitPush(kLong)->refused, kServers);
+    EXPECT_EQ(state_.AwaitPush(absl::Minutes(1))->refused, kServers);
   }
 }
 
@@ -156,7 +157,7 @@ TEST_F(ExchangeStateThreadsTest, APullGivenUpLeavesNothingBehind) {
         state_.AwaitPull(absl::Microseconds(200)).status()));
     const auto value = static_cast<float>(round);
     AskAll({.pull = state_.BeginPull(), .value = value});
-    EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+    EXPECT_TRUE(state_.AwaitPull(absl::Minutes(1)).ok());
     for (const float got : values_) ASSERT_EQ(got, value);
   }
 }
@@ -167,13 +168,15 @@ TEST_F(ExchangeStateThreadsTest, ABrokenStreamWakesAllWhoWait) {
   state_.BeginSet();
   std::vector<std::thread> waiting;
   waiting.emplace_back([this] {
-    EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::AbortedError("fenced"));
+    EXPECT_EQ(state_.AwaitPull(absl::Minutes(1)).status(),
+              absl::AbortedError("fenced"));
   });
   waiting.emplace_back([this] {
-    EXPECT_EQ(state_.AwaitPush(kLong).status(), absl::AbortedError("fenced"));
+    EXPECT_EQ(state_.AwaitPush(absl::Minutes(1)).status(),
+              absl::AbortedError("fenced"));
   });
   waiting.emplace_back([this] {
-    EXPECT_EQ(state_.AwaitSet(kLong), absl::AbortedError("fenced"));
+    EXPECT_EQ(state_.AwaitSet(absl::Minutes(1)), absl::AbortedError("fenced"));
   });
   std::thread breaking([this] { state_.Broken(absl::AbortedError("fenced")); });
   breaking.join();

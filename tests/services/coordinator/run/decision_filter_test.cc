@@ -9,7 +9,7 @@
 namespace paceline {
 namespace {
 
-absl::Time At(double seconds) {
+absl::Time Second(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
 }
 
@@ -32,7 +32,7 @@ TEST(DecisionFilterTest, TellsWhatIsNotOfEveryPush) {
   };
   for (const auto& [kind, category] : told) {
     DecisionFilter filter;
-    EXPECT_STREQ(filter.Offer(kind, At(1)), category.c_str());
+    EXPECT_STREQ(filter.Offer(kind, Second(1)), category.c_str());
     EXPECT_EQ(filter.TakeOmitted(category), 0);
   }
   DecisionFilter filter;
@@ -40,7 +40,7 @@ TEST(DecisionFilterTest, TellsWhatIsNotOfEveryPush) {
        {DecisionKind::kWithinBound, DecisionKind::kNotFastest,
         DecisionKind::kCaughtUp, DecisionKind::kColdStart,
         DecisionKind::kCapped}) {
-    EXPECT_EQ(filter.Offer(kind, At(1)), nullptr);
+    EXPECT_EQ(filter.Offer(kind, Second(1)), nullptr);
   }
 }
 
@@ -73,15 +73,15 @@ TEST(DecisionFilterTest, TenOfACategoryInASecond) {
   DecisionFilter filter;
   int kept = 0;
   for (int i = 0; i < 1'000; ++i) {
-    const bool told =
-        filter.Offer(DecisionKind::kTooStale, At(1 + i * 0.0009)) != nullptr;
+    const bool told = filter.Offer(DecisionKind::kTooStale,
+                                   Second(1 + i * 0.0009)) != nullptr;
     kept += told ? 1 : 0;
   }
   EXPECT_EQ(kept, 10);
   // Other categories are told still; of this one, any kind counts.
-  EXPECT_NE(filter.Offer(DecisionKind::kLost, At(1.95)), nullptr);
-  EXPECT_EQ(filter.Offer(DecisionKind::kTooLate, At(1.95)), nullptr);
-  EXPECT_NE(filter.Offer(DecisionKind::kTooStale, At(2)), nullptr);
+  EXPECT_NE(filter.Offer(DecisionKind::kLost, Second(1.95)), nullptr);
+  EXPECT_EQ(filter.Offer(DecisionKind::kTooLate, Second(1.95)), nullptr);
+  EXPECT_NE(filter.Offer(DecisionKind::kTooStale, Second(2)), nullptr);
   EXPECT_EQ(filter.TakeOmitted("discard"), 991);
   EXPECT_EQ(filter.TakeOmitted("discard"), 0);
 }
@@ -92,7 +92,7 @@ TEST(DecisionFilterTest, AStormTellsTenASecondAndLosesNoCount) {
   int64_t omitted = 0;
   constexpr int kOffered = 100'000;
   for (int i = 0; i < kOffered; ++i) {
-    if (filter.Offer(DecisionKind::kRefreshed, At(i * 0.0001)) == nullptr) {
+    if (filter.Offer(DecisionKind::kRefreshed, Second(i * 0.0001)) == nullptr) {
       continue;
     }
     ++kept;
@@ -105,7 +105,7 @@ TEST(DecisionFilterTest, AStormTellsTenASecondAndLosesNoCount) {
 
 TEST(DecisionFilterTest, WhatIsLeftOutLaterIsCountedToo) {
   DecisionFilter filter;
-  EXPECT_NE(filter.Offer(DecisionKind::kLost, At(1)), nullptr);
+  EXPECT_NE(filter.Offer(DecisionKind::kLost, Second(1)), nullptr);
   for (const char* const category :
        {"worker-lost", "worker-lost", "switch", "worker-lost"}) {
     filter.LeaveOut(category);
@@ -119,7 +119,7 @@ TEST(DecisionFilterTest, WhatIsLeftOutLaterIsCountedToo) {
 TEST(DecisionFilterTest, WhatComesSlowlyIsAllTold) {
   DecisionFilter filter;
   for (int i = 0; i < 100; ++i) {
-    EXPECT_NE(filter.Offer(DecisionKind::kLost, At(i * 0.11)), nullptr);
+    EXPECT_NE(filter.Offer(DecisionKind::kLost, Second(i * 0.11)), nullptr);
     EXPECT_EQ(filter.TakeOmitted("worker-lost"), 0);
   }
 }

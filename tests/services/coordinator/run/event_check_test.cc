@@ -22,7 +22,7 @@ RunEvent Said(int server, int shard) {
   return event;
 }
 
-RunEvent At(int64_t ns) {
+RunEvent EventAt(int64_t ns) {
   RunEvent event;
   event.set_at_ns(ns);
   event.mutable_time_passed();
@@ -75,10 +75,10 @@ TEST(EventCheckTest, EveryEventThatNamesAServerIsLookedAt) {
 }
 
 TEST(EventCheckTest, TimesAreThoseOfAMachine) {
-  EXPECT_TRUE(CheckTime(At(0)).ok());
-  EXPECT_TRUE(EventCheck(1).Take(At(int64_t{1} << 60)).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(EventCheck(1).Take(At(-1))));
-  EXPECT_FALSE(CheckTime(At(std::numeric_limits<int64_t>::max())).ok());
+  EXPECT_TRUE(CheckTime(EventAt(0)).ok());
+  EXPECT_TRUE(EventCheck(1).Take(EventAt(int64_t{1} << 60)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(EventCheck(1).Take(EventAt(-1))));
+  EXPECT_FALSE(CheckTime(EventAt(std::numeric_limits<int64_t>::max())).ok());
 }
 
 TEST(EventCheckTest, ARunBeginsAtASoundPlace) {

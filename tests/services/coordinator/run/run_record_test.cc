@@ -26,7 +26,7 @@ PushCounted Counted(int64_t gap, int64_t staleness, uint32_t samples) {
   return counted;
 }
 
-v1::PushDone Report(double loss) {
+v1::PushDone LossReport(double loss) {
   v1::PushDone report;
   report.set_loss(loss);
   report.set_push_bytes(100);
@@ -100,7 +100,7 @@ constexpr char kRun[] = R"({
 TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
   RunRecord record("dssp:lower=3,upper=15,mode=paper", Target(0.8));
   record.Begin(At(10), absl::ZeroDuration(), 40, 60);
-  record.Reported("w0", Report(2));
+  record.Reported("w0", LossReport(2));
   record.Counted("w0", Counted(1, 3, 32), At(12.5));
   record.Evaluated(Point(1.1, 0.85));
   ExpectFields(record.Result(TrainingView()), Json::parse(kRun), "");
@@ -110,10 +110,10 @@ TEST(RunRecordTest, TheResultAddsUp) {
   RunRecord record("asp", Target(0.8));
   record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   for (int i = 1; i <= 4; ++i) {
-    record.Reported("w0", Report(2));
+    record.Reported("w0", LossReport(2));
     record.Counted("w0", Counted(i, 2 * i, 32), At(10 + i));
   }
-  record.Reported("w1", Report(2));
+  record.Reported("w1", LossReport(2));
   record.Counted("w1", Counted(0, 0, 8), At(20));
   record.Evaluated(Point(3, 0.9));
   record.Evaluated(Point(1, 0.7));  // Came late; the points are sorted.
@@ -150,12 +150,12 @@ TEST(RunRecordTest, TheResultAddsUp) {
 TEST(RunRecordTest, WhatNoIterationCanHaveTakenIsNotAddedUp) {
   RunRecord record("asp", {});
   record.Begin(At(0), absl::ZeroDuration(), 40, 60);
-  record.Reported("w0", Report(2));
+  record.Reported("w0", LossReport(2));
   const Json before = record.Result(TrainingView());
   for (const double wrong :
        {std::numeric_limits<double>::quiet_NaN(),
         std::numeric_limits<double>::infinity(), -1.0, 86'401.0}) {
-    v1::PushDone report = Report(2);
+    v1::PushDone report = LossReport(2);
     report.set_push_bytes(0);
     report.set_pull_bytes(0);
     report.mutable_seconds()->set_wait(wrong);
@@ -181,11 +181,11 @@ TEST(RunRecordTest, SaysNullForWhatIsNotKnown) {
 
 TEST(RunRecordTest, CountsWhatWasDiscardedAndRefused) {
   RunRecord record("asp", {});
-  v1::PushDone discarded = Report(0);
+  v1::PushDone discarded = LossReport(0);
   discarded.set_discarded(true);
-  record.Reported("w0", Report(4));
+  record.Reported("w0", LossReport(4));
   record.Reported("w0", discarded);
-  v1::PushDone refused = Report(4);
+  v1::PushDone refused = LossReport(4);
   refused.set_blocks_refused(3);
   record.Reported("w0", refused);
   const Json result = record.Result(TrainingView());
@@ -200,7 +200,7 @@ TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   record.Granted("w0");
   record.Granted("w1");
-  record.Reported("w1", Report(2));
+  record.Reported("w1", LossReport(2));
   record.Counted("w1", Counted(2, 0, 32), At(11));
   TrainingView view;
   view.version = 7;

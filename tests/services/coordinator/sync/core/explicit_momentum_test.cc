@@ -5,24 +5,24 @@
 namespace paceline {
 namespace {
 
-struct Case {
+struct MomentumCase {
   double total;
   double staleness;
   double momentum;
 };
 
 TEST(ExplicitMomentumTest, IsWhatStalenessLeavesOfTheTotal) {
-  for (const Case& c : {
-           Case{0.9, 1, 0.8},     // Two workers.
-           Case{0.9, 3, 0.6},     // Four: an implicit momentum of 0.75.
-           Case{0.9, 7, 0.2},     // Eight.
-           Case{0.9, 8.5, 0.05},  // Between two sizes.
-           Case{0.9, 9, 0},       // Staleness alone has it all.
-           Case{0.9, 1000, 0},    // And more.
-           Case{0.95, 7, 0.6},    //
-           Case{0.99, 31, 0.68},  //
-           Case{0.5, 0.5, 0.25},  //
-           Case{0, 3, 0},         //
+  for (const MomentumCase& c : {
+           MomentumCase{0.9, 1, 0.8},     // Two workers.
+           MomentumCase{0.9, 3, 0.6},     // Four: an implicit momentum of 0.75.
+           MomentumCase{0.9, 7, 0.2},     // Eight.
+           MomentumCase{0.9, 8.5, 0.05},  // Between two sizes.
+           MomentumCase{0.9, 9, 0},       // Staleness alone has it all.
+           MomentumCase{0.9, 1000, 0},    // And more.
+           MomentumCase{0.95, 7, 0.6},    //
+           MomentumCase{0.99, 31, 0.68},  //
+           MomentumCase{0.5, 0.5, 0.25},  //
+           MomentumCase{0, 3, 0},         //
        }) {
     EXPECT_NEAR(ExplicitMomentum(c.total, c.staleness), c.momentum, 1e-12)
         << c.total << " at " << c.staleness;

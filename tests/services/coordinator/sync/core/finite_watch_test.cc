@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "absl/time/time.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 
 namespace paceline {
 namespace {
 
 using Verdict = FiniteWatch::Verdict;
-
-constexpr WorkerId kA{1};
-constexpr WorkerId kB{2};
-constexpr WorkerId kC{3};
 
 // Workers that push at once what they were granted before.
 class FiniteWatchTest : public testing::Test {
@@ -96,7 +93,7 @@ TEST_F(FiniteWatchTest, MostOfTheLatestEndTheJobToo) {
   // Never three in a row of one worker, and two of three are not finite.
   while (verdict == Verdict::kNone && pushes < 300) {
     const int turn = pushes++ % 9;
-    verdict = Push(WorkerId{static_cast<uint32_t>(turn % 3 + 1)},
+    verdict = Push(WorkerId{static_cast<uint32_t>(turn % 3)},
                    /*finite=*/turn / 3 == 2);
   }
   EXPECT_EQ(verdict, Verdict::kJob);

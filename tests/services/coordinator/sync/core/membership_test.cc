@@ -3,6 +3,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 
 namespace paceline {
 namespace {
@@ -11,13 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Expired = Membership::Expired;
 
-constexpr WorkerId kA{1};
-constexpr WorkerId kB{2};
 constexpr absl::Duration kLease = absl::Seconds(10);
-
-absl::Time At(double seconds) {
-  return absl::UnixEpoch() + absl::Seconds(seconds);
-}
 
 // Runs one iteration of `seconds` that began at `begin`.
 void Iterate(Membership& membership, WorkerId worker, double begin,

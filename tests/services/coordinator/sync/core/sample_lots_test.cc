@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
 #include "tests/common/seed_count.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 
 namespace paceline {
 namespace {
@@ -23,9 +24,6 @@ using ::testing::SizeIs;
 using Ranges = std::vector<SampleRange>;
 using Withdrawn = SampleDealer::Withdrawn;
 
-constexpr WorkerId kA{0};
-constexpr WorkerId kB{1};
-constexpr WorkerId kC{2};
 constexpr int64_t kAll = 1 << 30;
 
 TEST(SampleLotsTest, AreCutInTheOrderInWhichTheyWereReserved) {

@@ -13,16 +13,13 @@
 #include "gtest/gtest.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
 #include "tests/common/seed_count.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 
 namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr WorkerId kA{0};
-constexpr WorkerId kB{1};
-constexpr WorkerId kC{2};
 
 SampleDealer StaticDealer(uint32_t samples, uint32_t epochs, uint32_t batch,
                           std::vector<WorkerId> workers = {kA, kB, kC}) {

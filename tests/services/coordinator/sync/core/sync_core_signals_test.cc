@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/sync/core/sync_core.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 #include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
@@ -19,14 +20,6 @@ namespace {
 
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
-
-constexpr WorkerId kA{0};
-constexpr WorkerId kB{1};
-constexpr WorkerId kC{2};
-
-absl::Time At(double seconds) {
-  return absl::UnixEpoch() + absl::Seconds(seconds);
-}
 
 // Lets everybody go on, and keeps what it is told.
 class WatchingPolicy final : public SyncPolicy {

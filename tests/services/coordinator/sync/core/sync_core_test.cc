@@ -11,19 +11,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/services/coordinator/sync/core/output_text.h"
+#include "tests/services/coordinator/sync/core/workers_and_times.h"
 
 namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr WorkerId kA{0};
-constexpr WorkerId kB{1};
-
-absl::Time At(int seconds) {
-  return absl::UnixEpoch() + absl::Seconds(seconds);
-}
 
 // Releases into round 7 whoever asks for it, and closes nothing. Wakes at a
 // deadline to report.
