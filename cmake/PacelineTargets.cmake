@@ -1,8 +1,49 @@
 # One function per kind of target. A CMakeLists.txt is then a list of facts.
 #
-# The presets that build programs compile the files of a target together (a
-# unity build), because most of the time goes into the same headers. SEPARATE
-# exempts a target whose files use one name for two things.
+# The presets compile the files of a target together (a unity build), because most
+# of the time goes into the same headers. So the files of a target share their
+# names, also those in anonymous namespaces.
+option(PACELINE_UNITY "Compile the files of a target together" OFF)
+
+# paceline_together(OUT NAME SRCS...): sets OUT to the files that stand for SRCS in
+# the target NAME: in a unity build files that include sixteen of them each. What is
+# generated stays alone, and so does what has SKIP_UNITY_BUILD_INCLUSION. CMake's own
+# unity builds write whole paths, so that a compiler cache never knows a file of
+# another clone; and CMake 3.25 has none for CUDA.
+function(paceline_together out name)
+  if(NOT PACELINE_UNITY)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(files "")
+  set(included 0)
+  foreach(source ${ARGN})
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${path} generated)
+    if(alone OR generated)
+      list(APPEND files ${source})
+      continue()
+    endif()
+    math(EXPR number "${included} / 16")
+    cmake_path(GET path EXTENSION LAST_ONLY extension)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}_together_${number}${extension})
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(APPEND content_${number} "#include \"${path}\"\n")
+    math(EXPR included "${included} + 1")
+    if(NOT file IN_LIST files)
+      list(APPEND files ${file})
+    endif()
+    set(file_${number} ${file})
+  endforeach()
+  # Each once, and only if it changes: what includes it is compiled then.
+  set(number 0)
+  while(DEFINED file_${number})
+    file(CONFIGURE OUTPUT ${file_${number}} CONTENT "${content_${number}}" @ONLY)
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
 
 # What a test takes of the machine, for CTest to run as many side by side as find
 # room. CTest counts slots: a core has four, and deploy/jobs.sh has it fill those
@@ -74,15 +115,16 @@ function(paceline_script name file)
   endforeach()
 endfunction()
 
-# paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED] [SEPARATE]): a static
+# paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED]): a static
 # library, alias paceline::NAME. KERNELS marks numeric code, built with -O3 in
 # every preset. OPTIMIZED marks decisions that tests try with thousands of seeds:
 # they are optimized in `dev`, too. Under a sanitizer, which tries few seeds,
 # optimizing would take longer than it saves.
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED;SEPARATE" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED" "" "SRCS;DEPS")
   if(arg_SRCS)
-    add_library(paceline_${name} STATIC ${arg_SRCS})
+    paceline_together(sources ${name} ${arg_SRCS})
+    add_library(paceline_${name} STATIC ${sources})
     # What only tests need is built where one of them is.
     string(FIND ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests in_tests)
     if(in_tests EQUAL 0)
@@ -91,9 +133,6 @@ function(paceline_library name)
     target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(paceline_${name} PUBLIC ${arg_DEPS}
                           PRIVATE paceline::warnings)
-    if(arg_SEPARATE)
-      set_target_properties(paceline_${name} PROPERTIES UNITY_BUILD OFF)
-    endif()
     if(arg_KERNELS)
       target_compile_options(paceline_${name} PRIVATE -O3 -ffp-contract=off)
       if(PACELINE_ARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -119,7 +158,8 @@ endfunction()
 # paceline_binary(NAME SRCS... DEPS...): a program called NAME, in bin/.
 function(paceline_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
-  add_executable(${name} ${arg_SRCS})
+  paceline_together(sources ${name} ${arg_SRCS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::release
                         paceline::warnings)
   paceline_precompiled(${name})
@@ -128,8 +168,8 @@ function(paceline_binary name)
   install(TARGETS ${name})
 endfunction()
 
-# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS | PURE] [OPTIMIZED]
-# [SEPARATE]): a GoogleTest program, one CTest test of one of PACELINE_KINDS. The
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS | PURE] [OPTIMIZED]):
+# a GoogleTest program, one CTest test of one of PACELINE_KINDS. The
 # time limit ends what hangs; it is far above what the slowest test takes on a slow
 # machine under a sanitizer. SEEDS: the test draws what happens from many seeds. A
 # sanitizer tries few of them, so that the test is among the UNSANITIZED ones as
@@ -138,7 +178,7 @@ endfunction()
 # alone. OPTIMIZED as for a library: what checks those seeds.
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
-                        "${PACELINE_KINDS};SEEDS;PURE;OPTIMIZED;SEPARATE" ""
+                        "${PACELINE_KINDS};SEEDS;PURE;OPTIMIZED" ""
                         "SRCS;DEPS;LABELS")
   if(PACELINE_TESTS STREQUAL "UNSANITIZED" AND NOT (arg_SEEDS OR arg_PURE))
     return()
@@ -146,17 +186,16 @@ function(paceline_test name)
   if(PACELINE_SANITIZE AND arg_PURE)
     return()
   endif()
-  add_executable(${name} ${arg_SRCS})
+  paceline_together(sources ${name} ${arg_SRCS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
-                        paceline::tsan_mutex paceline::warnings)
+                        paceline::test_paths paceline::tsan_mutex
+                        paceline::warnings)
   if(arg_OPTIMIZED AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT PACELINE_SANITIZE)
     target_compile_options(${name} PRIVATE -O1)
   else()
     paceline_precompiled(${name} TESTS)
   endif()
-  target_compile_definitions(${name} PRIVATE
-    PACELINE_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata"
-    PACELINE_BIN="${PROJECT_BINARY_DIR}/bin")
   add_test(NAME ${name} COMMAND ${name}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 1800)
@@ -167,9 +206,6 @@ function(paceline_test name)
       paceline_takes(${kind} ${name})
     endif()
   endforeach()
-  if(arg_SEPARATE)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  endif()
 endfunction()
 
 # paceline_benchmark(NAME SRCS... DEPS...): a Google Benchmark program in bin/;
@@ -179,7 +215,8 @@ function(paceline_benchmark name)
   if(NOT PACELINE_BENCHMARKS)
     return()
   endif()
-  add_executable(${name} ${arg_SRCS})
+  paceline_together(sources ${name} ${arg_SRCS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} benchmark::benchmark_main
                         paceline::release paceline::warnings)
   paceline_precompiled(${name})
@@ -200,7 +237,8 @@ function(paceline_fuzzer name)
   if(NOT arg_RUNS)
     set(arg_RUNS 500)
   endif()
-  add_executable(${name} ${arg_SRCS})
+  paceline_together(sources ${name} ${arg_SRCS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::fuzz_driver
                         paceline::warnings)
   paceline_precompiled(${name})

@@ -4,18 +4,24 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# For everybody: a source with a definition of its own is left out of its
-# target's unity build.
+# For everybody: the files of a target are compiled together.
 add_compile_definitions(PACELINE_VERSION="${PROJECT_VERSION}")
 
 find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE)
   # With CCACHE_DEPEND it goes by the dependencies that the compiler names, and
   # an empty cache costs no preprocessing. The sloppiness lets it cache files
-  # that use a precompiled header.
+  # that use a precompiled header. It makes paths within the base relative, so that
+  # what one clone has compiled by GCC another need not; a precompiled header of
+  # clang's names its folder.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
+      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
       CCACHE_SLOPPINESS=pch_defines,time_macros ${PACELINE_CCACHE})
+  cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR}
+             OUTPUT_VARIABLE to_source)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.>"
+    "$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${to_source}/=>")
 endif()
 
 add_library(paceline_warnings INTERFACE)

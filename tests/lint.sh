@@ -36,14 +36,14 @@ for entry in json.load(open(f"{folder}/compile_commands.json")):
         path = os.path.relpath(entry["file"])
     if not os.path.exists(entry["file"]):
         continue
-    if path.startswith(("common/", "gpu/", "services/")) and path.endswith(("cc", "cxx")):
+    if path.startswith(("common/", "gpu/", "services/")) and path.endswith(".cc"):
         print(entry["file"], end="\0")
 PY
 }
 
 if [[ "${1:-}" == --each-file ]]; then
   echo "-- every file compiles alone, with clang"
-  prepare build/clang-files -DCMAKE_UNITY_BUILD=OFF
+  prepare build/clang-files -DPACELINE_UNITY=OFF
   units build/clang-files |
     xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n4 \
       clang-check -p build/clang-files 2>build/clang-check.log || {

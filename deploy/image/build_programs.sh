@@ -8,7 +8,7 @@ source deploy/jobs.sh
 
 # A cache that the builder mounts serves every checkout; the language of its
 # messages is part of what it knows a compilation by.
-export CCACHE_DIR=/ccache LANG=C.UTF-8 CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export CCACHE_DIR=/ccache LANG=C.UTF-8
 cmake --preset release -DPACELINE_TESTS=OFF -DPACELINE_BENCHMARKS=OFF \
   -DPACELINE_STATIC_OPENBLAS=ON "$@"
 cmake --build --preset release

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/common/test_paths.h"
 #include "tests/integration/integer_worker.h"
 #include "tests/integration/local_cluster.h"
 
@@ -33,9 +34,9 @@ class Process {
  public:
   Process(const std::string& address, const std::string& name,
           const std::string& step) {
-    std::vector<std::string> words = {
-        absl::StrCat(PACELINE_BIN, "/integer_worker"), address, name,
-        std::to_string(kTrainSamples), step};
+    std::vector<std::string> words = {ProgramPath("integer_worker"), address,
+                                      name, std::to_string(kTrainSamples),
+                                      step};
     for (const int64_t size : kTensors) words.push_back(std::to_string(size));
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());

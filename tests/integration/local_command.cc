@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "common/check.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -23,8 +24,7 @@ std::string ReadFile(const std::string& path) {
 }  // namespace
 
 LocalCommand::LocalCommand(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {std::string(PACELINE_BIN) + "/paceline",
-                                    "local"};
+  std::vector<std::string> words = {ProgramPath("paceline"), "local"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   words.insert(words.end(), {"--run-dir", folder_.Path("runs")});
   std::vector<char*> argv;

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "services/cli/run_simulate.h"
 #include "services/cli/trace_file.h"
+#include "tests/common/test_paths.h"
 #include "tests/integration/local_command.h"
 
 namespace paceline {
@@ -23,24 +24,18 @@ using testing::HasSubstr;
 
 using Arguments = std::vector<std::string>;
 
-constexpr int kTrainSamples = 512;  // Of line_program.py.
+const std::string kLineProgram =
+    "python3 " + TestDataPath("programs/line_program.py");
+constexpr int kTrainSamples = 512;  // Of it.
 
 // Two programs that fit a line, called `token` in the list of processes.
 Arguments Line(const Arguments& more, const std::string& token = "") {
-  Arguments all = {
-      "--program",
-      absl::StrCat("python3 " PACELINE_TESTDATA "/programs/line_program.py ",
-                   token),
-      "--workers",
-      "2",
-      "--servers",
-      "1",
-      "--batch-size",
-      "16",
-      "--optimizer",
-      "sgd",
-      "--learning-rate",
-      "0.1"};
+  Arguments all = {"--program",       absl::StrCat(kLineProgram, " ", token),
+                   "--workers",       "2",
+                   "--servers",       "1",
+                   "--batch-size",    "16",
+                   "--optimizer",     "sgd",
+                   "--learning-rate", "0.1"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -79,11 +74,10 @@ TEST(LocalProgramTest, TrainsUnderEveryParadigmThatIsCompared) {
 
 // Without any flag, as for a person's first script.
 TEST(LocalProgramTest, TrainsAsTheScriptSays) {
-  LocalCommand command(
-      {"--program", "python3 " PACELINE_TESTDATA "/programs/line_program.py",
-       "--argument", "optimizer=adam:beta1=0.8", "--argument", "rate=0.25",
-       "--workers", "2", "--epochs", "2", "--switch-at", "50%=asp", "-o",
-       "json"});
+  LocalCommand command({"--program", kLineProgram, "--argument",
+                        "optimizer=adam:beta1=0.8", "--argument", "rate=0.25",
+                        "--workers", "2", "--epochs", "2", "--switch-at",
+                        "50%=asp", "-o", "json"});
   ASSERT_EQ(command.Wait(), 0) << command.err();
   EXPECT_THAT(command.err(),
               HasSubstr("--optimizer adam:beta1=0.8 --learning-rate 0.25\n"));

@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "services/cli/run_files.h"
 #include "tests/common/security/eventually.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 
@@ -40,7 +41,7 @@ ChildProcess& ProcessCluster::StartProcess(
     const std::vector<std::string>& flags, bool capture_stdout) {
   ChildSpec spec;
   spec.name = name;
-  spec.argv = {absl::StrCat(PACELINE_BIN "/", program)};
+  spec.argv = {ProgramPath(program)};
   spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
   spec.log_path = folder_.Path(name + ".log");
   spec.capture_stdout = capture_stdout;

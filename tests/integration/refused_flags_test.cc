@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/security/eventually.h"
 #include "tests/common/test_folder.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -30,7 +31,7 @@ Said Start(const std::string& program, const Words& flags) {
   const TestFolder folder;
   ChildSpec spec;
   spec.name = program;
-  spec.argv = {PACELINE_BIN "/" + program};
+  spec.argv = {ProgramPath(program)};
   spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
   spec.log_path = folder.Path("log");
   auto process = ChildProcess::Start(spec);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 
@@ -18,9 +19,9 @@ inline std::optional<std::string> ReadWithNumpy(const std::string& path) {
     const std::string probe =
         absl::StrCat(python, " -c 'import numpy' 2>/dev/null");
     if (std::system(probe.c_str()) != 0) continue;
-    const std::string command =
-        absl::StrCat(python, " ", PACELINE_TESTDATA,
-                     "/../common/safetensors/read_safetensors.py '", path, "'");
+    const std::string command = absl::StrCat(
+        python, " ", TestDataPath("../common/safetensors/read_safetensors.py"),
+        " '", path, "'");
     FILE* const output = popen(command.c_str(), "r");
     if (output == nullptr) return std::nullopt;
     std::string text;

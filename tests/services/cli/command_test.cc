@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/run_files.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/cli/fake_programs.h"
 
 // The built `paceline`, as a person or a script meets it.
@@ -31,8 +32,6 @@ constexpr char kUnreachable[] =
     R"(echo '{"event":"listening","address":"127.0.0.1:1"}')"
     "\n";
 
-constexpr char kPaceline[] = PACELINE_BIN "/paceline";
-
 struct Outcome {
   ExitCause cause;
   std::string out;
@@ -44,7 +43,7 @@ class CommandTest : public testing::Test {
   CommandTest() { setenv("PACELINE_BIN_DIR", programs_.bin_dir().c_str(), 1); }
 
   ChildProcess Start(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), kPaceline);
+    arguments.insert(arguments.begin(), ProgramPath("paceline"));
     absl::StatusOr<ChildProcess> child =
         ChildProcess::Start({.name = "paceline",
                              .argv = arguments,

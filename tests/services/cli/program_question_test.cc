@@ -8,14 +8,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_folder.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr char kLine[] =
-    "exec python3 " PACELINE_TESTDATA "/programs/line_program.py";
+const std::string kLine =
+    "exec python3 " + TestDataPath("programs/line_program.py");
 
 std::string Content(const std::string& path) {
   std::ifstream file(path);

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "services/cli/local_options.h"
 #include "services/cli/plot/plot_page.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/cli/fake_programs.h"
 
 namespace paceline {
@@ -283,7 +284,7 @@ TEST_F(RunLocalTest, AnInterruptIsNoFaultOfAProgram) {
 
 TEST_F(RunLocalTest, AsksAProgramForWhatNoFlagSays) {
   flags_.program.command =
-      "exec python3 " PACELINE_TESTDATA "/programs/line_program.py";
+      "exec python3 " + TestDataPath("programs/line_program.py");
   flags_.program.arguments = {"optimizer=adam", "rate=0.25"};
   flags_.switch_at = {"50%=asp"};
   flags_.typed = {"--program"};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/parameter_server/update_rule.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Number> NumbersOf(std::istream& file) {
 }
 
 std::vector<Vector> Vectors() {
-  std::ifstream file(std::string(PACELINE_TESTDATA) + "/heloco/vectors.txt");
+  std::ifstream file(TestDataPath("heloco/vectors.txt"));
   std::vector<Vector> vectors;
   for (std::string line; std::getline(file, line);) {
     Vector vector;

@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gpu/gpu_device.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
 #include "tests/services/worker/worker_testing.h"
@@ -24,7 +25,7 @@ using ::testing::HasSubstr;
 class Program {
  public:
   explicit Program(std::vector<std::string> flags) {
-    std::vector<std::string> words = {PACELINE_BIN "/paceline-worker", "--name",
+    std::vector<std::string> words = {ProgramPath("paceline-worker"), "--name",
                                       "w0"};
     words.insert(words.end(), flags.begin(), flags.end());
     std::vector<char*> argv;

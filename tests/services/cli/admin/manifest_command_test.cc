@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/cli/admin/run_command.h"
 
 // `paceline worker manifest`, which asks no coordinator.
@@ -35,7 +36,7 @@ TEST(ManifestCommandTest, APoolOfTheChart) {
       "-- python3 /app/train.py");
   EXPECT_EQ(printed.code, 0) << printed.err;
   EXPECT_EQ(printed.err, "");
-  const std::string path = PACELINE_TESTDATA "/cli/worker_manifest.yaml";
+  const std::string path = TestDataPath("cli/worker_manifest.yaml");
   if (getenv("PACELINE_REWRITE") != nullptr) {
     std::ofstream(path) << printed.out;
     return;

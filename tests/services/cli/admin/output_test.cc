@@ -17,6 +17,7 @@
 #include "services/cli/admin/output/top_view.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/admin/yaml_reader.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/cli/admin/samples.h"
 
 namespace paceline {
@@ -30,7 +31,7 @@ const absl::Time kNow = absl::FromUnixSeconds(kSampleNow);
 // Compares with tests/testdata/cli/NAME. With PACELINE_REWRITE=1 it writes the
 // file instead: read the diff before it is committed.
 void ExpectGolden(const std::string& name, const std::string& got) {
-  const std::string path = absl::StrCat(PACELINE_TESTDATA "/cli/", name);
+  const std::string path = TestDataPath("cli/" + name);
   if (getenv("PACELINE_REWRITE") != nullptr) {
     std::ofstream(path) << got;
     return;

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_paths.h"
 #include "tests/services/coordinator/sync/core/script_files.h"
 
 namespace paceline {
@@ -38,7 +39,7 @@ absl::StatusOr<Decision> ParseDecision(const Words& words) {
 
 TEST(DecisionTest, EveryKindReadsAsASentence) {
   std::set<DecisionKind> seen;
-  CheckScript(PACELINE_TESTDATA "/decisions.txt", [&](const auto& commands) {
+  CheckScript(TestDataPath("decisions.txt"), [&](const auto& commands) {
     std::string text;
     ExecuteCommands(
         commands,

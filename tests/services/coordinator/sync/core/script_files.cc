@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -46,8 +47,8 @@ std::vector<ScriptBlock> ReadBlocks(absl::string_view text) {
 
 std::vector<std::string> ScriptsIn(const std::string& folder) {
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           absl::StrCat(PACELINE_TESTDATA "/", folder))) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(TestDataPath(folder))) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());

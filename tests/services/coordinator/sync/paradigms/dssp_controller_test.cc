@@ -8,6 +8,7 @@
 #include "common/rng.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -39,7 +40,7 @@ Allowance NaiveChoice(const PushTimes& fast, const PushTimes& slow,
 }
 
 TEST(DsspControllerTest, EqualsTheVectors) {
-  std::ifstream file(PACELINE_TESTDATA "/paradigms.json");
+  std::ifstream file(TestDataPath("paradigms.json"));
   const auto vectors = nlohmann::json::parse(file).at("dssp_controller");
   ASSERT_EQ(vectors.size(), 11u);
   for (const auto& vector : vectors) {

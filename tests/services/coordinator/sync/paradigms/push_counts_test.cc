@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/common/test_paths.h"
 #include "tests/services/coordinator/sync/paradigms/policy_driver.h"
 #include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
@@ -59,7 +60,7 @@ SteadyRun RunExact(const std::string& spec, std::vector<double> seconds,
 }
 
 TEST(PushCountsTest, EqualTheVectors) {
-  std::ifstream file(PACELINE_TESTDATA "/paradigms.json");
+  std::ifstream file(TestDataPath("paradigms.json"));
   const auto table = nlohmann::json::parse(file).at("push_counts_600s");
   const int lower = table["s_L"];
   const int r_max = table["r_max"];

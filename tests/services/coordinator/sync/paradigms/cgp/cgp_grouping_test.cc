@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/common/test_paths.h"
 
 namespace paceline {
 namespace {
@@ -21,7 +22,7 @@ using ::testing::ElementsAre;
 constexpr size_t kAnyNumber = 10'000;  // Of groups.
 
 TEST(CgpGroupingTest, EqualsTheVectors) {
-  std::ifstream file(PACELINE_TESTDATA "/paradigms.json");
+  std::ifstream file(TestDataPath("paradigms.json"));
   const auto table = nlohmann::json::parse(file).at("cgp_grouping");
   ASSERT_EQ(table["cases"].size(), 5u);
   ASSERT_EQ(table["c"], 0) << "busy times alone make the periods";
