@@ -169,13 +169,13 @@ function(paceline_binary name)
 endfunction()
 
 # paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS | PURE] [OPTIMIZED]):
-# a GoogleTest program, one CTest test of one of PACELINE_KINDS. The
-# time limit ends what hangs; it is far above what the slowest test takes on a slow
-# machine under a sanitizer. SEEDS: the test draws what happens from many seeds. A
-# sanitizer tries few of them, so that the test is among the UNSANITIZED ones as
-# well. PURE: it computes for long what others bring under a sanitizer in short,
-# runs of the pure core or a training say, so that it is among the UNSANITIZED ones
-# alone. OPTIMIZED as for a library: what checks those seeds.
+# a GoogleTest program, one CTest test of one of PACELINE_KINDS. The time limit ends
+# what hangs; it is far above what the slowest test takes on a slow machine under a
+# sanitizer. SEEDS: the test draws what happens from many seeds. A sanitizer tries
+# few of them, so that the test is among the UNSANITIZED ones as well. PURE: it
+# computes for long what others bring under a sanitizer in short, runs of the pure
+# core or a training say, so that it is among the UNSANITIZED ones alone. OPTIMIZED
+# as for a library: what checks those seeds.
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
                         "${PACELINE_KINDS};SEEDS;PURE;OPTIMIZED" ""
