@@ -21,7 +21,7 @@ namespace paceline {
 class FrameBatch {
  public:
   // A peer that gets more at once begins later with the first of it.
-  static constexpr size_t kMostCarried = size_t{64} << 10;
+  static constexpr size_t kMostCarried = size_t{256} << 10;
   static constexpr size_t kMost = 256;  // Frames.
   // It makes no difference to what it follows.
   static constexpr size_t kTiny = size_t{4} << 10;

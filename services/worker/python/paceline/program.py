@@ -156,6 +156,11 @@ _RANGE = struct.Struct("<II")
 _STEP = struct.Struct("<qIIIIdqq")
 _EVALUATE = struct.Struct("<qQ")
 
+# Of a read. Plain numbers: to combine two of an enumeration takes as long as
+# the call.
+_WAITING = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+_LOOKING = _WAITING | int(socket.MSG_DONTWAIT)
+
 
 def layout(sizes: Sequence[int], item_bytes: int) -> Tuple[List[int], int]:
     """Returns where tensors of `sizes` elements lie, and all they take.
@@ -329,7 +334,7 @@ class Program:
     def _fill(self, block: bool) -> bool:
         """Reads what there is; false if nothing."""
         try:
-            read = self._read(0 if block else socket.MSG_DONTWAIT)
+            read = self._read(_WAITING if block else _LOOKING)
         except BlockingIOError:
             return False
         except OSError as error:
@@ -340,7 +345,6 @@ class Program:
 
     def _read(self, flags: int) -> bool:
         """Reads once; false at the end of what the agent said."""
-        flags |= getattr(socket, "MSG_CMSG_CLOEXEC", 0)
         data, control, _, _ = self._open().recvmsg(
             1 << 16, socket.CMSG_SPACE(8 * 4), flags)
         for level, kind, payload in control:
@@ -357,7 +361,7 @@ class Program:
         raises what the agent said last, if that is an error.
         """
         with contextlib.suppress(OSError):  # There is no more.
-            while self._read(socket.MSG_DONTWAIT):
+            while self._read(_LOOKING):
                 pass
         while self._next() is not None:
             pass
